@@ -37,6 +37,9 @@
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/optimus/filled_gaps.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
+#include <motet/plan/order/cast_scores.hpp>
+#include <motet/plan/order/conduct_told.hpp>
+#include <motet/plan/order/conductor.hpp>
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/deal_by_modules.hpp>
 #include <motet/plan/order/deal_wide.hpp>
@@ -56,6 +59,7 @@
 #include <motet/plan/order/step_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>
+#include <motet/plan/prove/scores_of_plan.hpp>
 #include <motet/plan/quotas/plan_of_quotas.hpp>
 #include <motet/plan/quotas/quotas_of_towers.hpp>
 #include <motet/plan/quotas/search_quotas.hpp>

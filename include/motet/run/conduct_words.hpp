@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/error.hpp>
-#include <motet/plan/order/conductor.hpp>
+#include <motet/plan/order/conduct_told.hpp>
 #include <motet/plan/prove/scores_of_plan.hpp>
 
 #include <cstdio>

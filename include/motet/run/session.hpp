@@ -6,7 +6,7 @@
 #include <motet/front/feed/share_line.hpp>
 #include <motet/front/ranks/ranks_here.hpp>
 #include <motet/nn/core/parameter.hpp>
-#include <motet/plan/order/conductor.hpp>
+#include <motet/plan/order/conduct_told.hpp>
 #include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>

@@ -4,6 +4,8 @@
 #include <motet/front/feed/batch_headers.hpp>
 #include <motet/front/feed/counted_costs.hpp>
 #include <motet/front/trainer.hpp>
+#include <motet/plan/order/cast_scores.hpp>
+#include <motet/plan/order/conduct_told.hpp>
 #include <motet/plan/order/conductor.hpp>
 #include <motet/runtime/feeds/program_splits.hpp>
 #include <motet/runtime/train/picked_score.hpp>

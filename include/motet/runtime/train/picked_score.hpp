@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,7 +48,17 @@ class score_picks {
       told_[2 * as_size(rank) + 1] = static_cast<double>(by.headers % exact_mark);
     }
     ranks.sum(told_.data(), static_cast<isize>(told_.size()));
-    require_same_pick(told_);
+    try {
+      require_same_pick(told_);
+    } catch (const error&) {
+      // Who leaves first would end the wait of those that do not know yet.
+      double knows = 1;
+      try {
+        ranks.sum(&knows, 1);
+      } catch (const std::exception&) {
+      }
+      throw;
+    }
   }
 
  private:

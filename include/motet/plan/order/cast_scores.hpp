@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/order/place_clock.hpp>
+#include <motet/plan/order/program_samples.hpp>
+#include <motet/plan/order/step_headers.hpp>
+#include <motet/plan/order/step_order.hpp>
+#include <motet/schedule/core/program.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
+#include <motet/strategy/sample_split.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace motet {
+
+// The programs of all scores that take turns in a run (schedule/core/cast.hpp), and what is known of their
+// places: how long a step takes by each of them, with samples that bring so much. Programs outlive it.
+// Asks for: programs of one cast; how each module cuts the samples of a step, and whether its loss compares
+// them; of each place what a unit of work takes in each of its parts, in any unit of time.
+// Memory: some numbers for each microbatch of each program.
+// Errors: none of its own.
+// Example:
+//   #include <motet/schedule/core/compile.hpp>
+//   #include <motet/schedule/write/gpipe.hpp>
+//   #include <motet/schedule/write/one_f_one_b.hpp>
+//   bool is_shorter(const step_headers& of) {
+//     const pipeline_shape shape{.stages = 2, .microbatches = 4};
+//     const program first = compile(one_f_one_b::write(shape)), other = compile(gpipe::write(shape));
+//     const cast_scores scores({&first, &other}, {sample_split{.samples = 8, .groups = 4}}, false,
+//                              {stage_cost{1, 1, 1}, stage_cost{1, 1, 1}});
+//     return scores.seconds(1, of) < scores.seconds(0, of);
+//   }
+class cast_scores {
+ public:
+  cast_scores(const std::vector<const program*>& all, const list<sample_split>& splits, bool compares,
+              const list<stage_cost>& counted)
+      : samples_(samples_of(all, splits, compares)), clock_(samples_.front(), counted) {}
+
+  std::int32_t size() const { return static_cast<std::int32_t>(samples_.size()); }
+  const program& operator[](std::int32_t score) const { return samples_[as_size(score)].of(); }
+  // Whether seconds are seconds; else they are in the unit of the costs that were counted.
+  bool measured() const { return clock_.measured(); }
+  // By simulate(), with samples as they are listed.
+  double seconds(std::int32_t score, const step_headers& of) const {
+    timeline when;
+    return simulate((*this)[score], clock_.costs(samples_.front(), work_of(of)), when).ok()
+               ? when.makespan
+               : std::numeric_limits<double>::infinity();
+  }
+  // A step of this score was recorded, of these samples. All scores have the same places, so it tells of all.
+  void note(std::int32_t score, const step_headers& of, const timeline& when) {
+    clock_.note(samples_[as_size(score)], work_of(of), when);
+  }
+
+ private:
+  static std::vector<program_samples> samples_of(const std::vector<const program*>& all,
+                                                 const list<sample_split>& splits, bool compares) {
+    std::vector<program_samples> out;
+    for (const program* const each : all) out.emplace_back(*each, splits, compares);
+    return out;
+  }
+  // Cells are the cast's.
+  list<double> work_of(const step_headers& of) const {
+    list<double> work;
+    samples_.front().add_work(of, in_turn(of.samples), work);
+    return work;
+  }
+
+  std::vector<program_samples> samples_;  // as each program takes them
+  place_clock clock_;
+};
+
+}  // namespace motet
