@@ -118,17 +118,19 @@ class trained_session : public session {
     return told;
   }
   step_result step(const step_input& batch, double rate, timeline* record = nullptr) override {
-    if constexpr (reorders)
+    if constexpr (reorders) {
       if (ordered_) return ordered_->step(own().inputs(batch), rate, record);
-      else if (conducted_) return conducted_->step(own().inputs(batch), rate, record);
+      if (conducted_) return conducted_->step(own().inputs(batch), rate, record);
+    }
     return train_.step(own().inputs(batch), rate, record);
   }
   // Inputs that another call makes anew cannot wait: Own overrides this where its inputs stay. An order looks
   // at them at once, and so does a conductor.
   void expect(const step_input& next) override {
-    if constexpr (reorders)
+    if constexpr (reorders) {
       if (ordered_) ordered_->expect(own().inputs(next));
-      else if (conducted_) conducted_->expect(own().inputs(next));
+      if (conducted_) conducted_->expect(own().inputs(next));
+    }
   }
   const reorder_told* reordered() const override {
     if constexpr (reorders)
