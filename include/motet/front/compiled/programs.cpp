@@ -7,6 +7,7 @@
 #include <motet/front/trained/sampling.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/plan/prove/require_plan.hpp>
+#include <motet/plan/prove/scores_of_plan.hpp>
 #include <motet/runtime/feeds/own_samples.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
 #include <motet/runtime/ranks/executor.hpp>

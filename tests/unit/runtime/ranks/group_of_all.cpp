@@ -49,6 +49,19 @@ TEST_CASE("schedules of the library take messages in the order in which they are
   for (const score& order : some_orders()) CHECK_NOTHROW(require_in_order(sheet_of(order)));
 }
 
+TEST_CASE("a world that matches messages by their order knows one score, another the most messages of any") {
+  std::vector<program> all = only(compile(one_f_one_b::write({2, 4})));
+  const score_sheets one(all);
+  all.push_back(compile(gpipe::write({2, 4})));
+  const score_sheets two(all);
+  const meeting_members members(two[0]);
+  CHECK(make_world<ordered_world>(one, members).ranks == 2);
+  CHECK(make_world<tagged_world>(two, members).messages == two.messages());
+  CHECK_THROWS_WITH_AS(make_world<ordered_world>(two, members),
+                       doctest::Contains("2 scores, and messages that are matched by their order"), error);
+  CHECK_THROWS_WITH_AS(make_world<ordered_world>(two, members), doctest::Contains("MT-R74"), error);
+}
+
 TEST_CASE("a program that does not is told where") {
   score_sheet sheet = sheet_of(one_f_one_b::write({2, 4}));
   std::vector<std::int32_t> first;
