@@ -30,8 +30,13 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
   if (run.s.reorders())
     out.say("order " + run.s.reorder + ": " + run.s.reorder_words() +
             ", found beside the step before; loss and gradients are the same within rounding");
-  if (const score_names* const scores = run.model->scores())
-    for (const std::string& each : words_on(*scores, run.s.conduct_margin)) out.say("conduct " + each);
+  if (const score_names* const scores = run.model->scores()) {
+    const std::vector<std::string> words = words_on(*scores, run.s.conduct_margin);
+    const bool alone = scores->names.size() == 1;
+    out.say("conduct " + words.front() +
+            (alone || words.size() == 1 ? "" : "; --explain says why others do not"));
+    for (std::size_t k = 1; alone && k < words.size(); ++k) out.say("conduct " + words[k]);
+  }
   const auto then = [&](const char* name) -> const json* {
     return run.saved ? run.saved->state().find(name) : nullptr;
   };

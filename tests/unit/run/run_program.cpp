@@ -69,7 +69,7 @@ TEST_CASE("scores that take turns: which, how often each plays, and what that ca
   CHECK(holds(found.said,
               "conduct 1f1b, gpipe take turns: a step plays another one where that is shorter by "
               "more than 2 %, by simulation"));
-  CHECK(holds(found.said, "conduct without zb_v: another cast"));
+  CHECK(holds(found.said, "by simulation; --explain says why others do not"));
   CHECK(holds(found.said, "  score gpipe  ETA"));
   CHECK(holds(found.said,
               "conducted: 1f1b played 2 steps, gpipe 1, with 3 changes; steps 1.071 times as fast as "

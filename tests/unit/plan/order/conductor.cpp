@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/plan/order/conductor.hpp>
 
+#include <motet/meta/mixed_bits.hpp>
+
 #include "unit/plan/order/three_scores.hpp"
 
 #include <doctest/doctest.h>
@@ -21,4 +23,25 @@ TEST_CASE("another score takes its turn where it is shorter by more than the mar
   // As long is not shorter.
   CHECK(shortest_by_simulation{.margin = 0.2}({of.scores, even, 1}) == 1);
   CHECK(shortest_by_simulation{.margin = 0}({of.scores, even, 2}) == 2);
+}
+
+TEST_CASE("scores take turns where samples are skewed, each where it is the shortest") {
+  const three_scores of;
+  std::int32_t playing = 0, changes = 0;
+  motet::isize played[3] = {};
+  std::uint64_t drawn = 1;
+  for (int step = 0; step < 100; ++step) {
+    // A third of the microbatches are eight times as heavy.
+    list<double> work;
+    for (int m = 0; m < 6; ++m) work.push(mixed_bits(drawn += golden_step) % 3 == 0 ? 8.0 : 1.0);
+    const step_headers skewed = bringing(work);
+    const std::int32_t next = shortest_by_simulation{.margin = 0}({of.scores, skewed, playing});
+    for (std::int32_t k = 0; k < 3; ++k)
+      CHECK(of.scores.seconds(next, skewed) <= of.scores.seconds(k, skewed));
+    changes += next != playing ? 1 : 0;
+    ++played[playing = next];
+  }
+  CHECK(changes > 10);
+  CHECK(played[1] > 0);
+  CHECK(played[2] > 0);
 }
