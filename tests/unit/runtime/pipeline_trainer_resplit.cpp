@@ -38,7 +38,7 @@ class odd_ranks : public ranks_type {
       if (!all.pretends) all.ranks_type::player(rank).clock(seconds);
     }
   };
-  odd_player player(std::int32_t rank) { return {*this, rank}; }
+  odd_player player(std::int32_t rank, std::int32_t = 0) { return {*this, rank}; }
   template <class Prepare>
   void run(Prepare&& prepare, timeline* record = nullptr) {
     ranks_type::run(prepare, record);

@@ -24,7 +24,7 @@ class uneven_rank : public process_rank<mpi::world, mpi::endpoint> {
     void set(std::int32_t number, action what) { all.base::player(rank).set(number, what); }
     void clock(double* seconds) { all.clock_ = seconds; }
   };
-  clockless player(std::int32_t rank) { return {*this, rank}; }
+  clockless player(std::int32_t rank, std::int32_t = 0) { return {*this, rank}; }
   template <class Prepare>
   void run(Prepare&& prepare, timeline* record = nullptr) {
     base::run(prepare, record);

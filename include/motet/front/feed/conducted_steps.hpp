@@ -23,8 +23,8 @@ namespace motet {
 
 struct conduct_options {
   any_conductor by = shortest_by_simulation{};
-  // Steps between two that are recorded, from which costs are corrected, and three at the start; 0: costs
-  // stay as they were counted.
+  // Steps between two that are recorded, from which costs are corrected, and three when a score is new; 0:
+  // costs stay as they were counted.
   isize every = 8;
 };
 
@@ -64,7 +64,8 @@ class conducted_steps {
         how_(std::move(how)),
         scores_(programs_of(train), splits_of(train.order(), samples), !is_own_loss<typename Model::loss>,
                 counted_costs<Model>(train.order(), train.work(), samples)),
-        samples_(static_cast<std::int32_t>(samples)) {}
+        samples_(static_cast<std::int32_t>(samples)),
+        played_(as_size(scores_.size())) {}
   conducted_steps(const conducted_steps&) = delete;
   conducted_steps& operator=(const conducted_steps&) = delete;
 
@@ -83,12 +84,12 @@ class conducted_steps {
     recorded_.reset();
     playing_ = found.told.score;
     look_ahead();
-    // The first step takes memory, and is none to measure by.
-    const bool learns = how_.every > 0 && steps_ > 0 && (steps_ < 4 || steps_ % how_.every == 0);
+    const bool learns = is_recorded();
     ++steps_;
     timeline own;
     if (record == nullptr && learns) record = &own;
     const step_result done = train_.step(whole, rate, record, {playing_, mark_of(found.of)});
+    ++played_[as_size(playing_)];
     if (learns) recorded_.emplace(playing_, found.of, *record);
     return done;
   }
@@ -122,7 +123,8 @@ class conducted_steps {
   pick asked_of(step_headers of) {
     const auto began = std::chrono::steady_clock::now();
     conduct_told told;
-    if (scores_.size() > 1) told.score = how_.by({scores_, of, playing_});
+    const bool awaits_times = how_.every > 0 && !scores_.measured(playing_);
+    if (scores_.size() > 1) told.score = how_.by({scores_, of, playing_, awaits_times});
     told.changed = told.score != playing_;
     told.measured = scores_.measured();
     if (told.score >= 0 && told.score < scores_.size()) {
@@ -131,6 +133,12 @@ class conducted_steps {
     }
     told.search_seconds = seconds_since(began);
     return {std::move(of), told};
+  }
+  // The first step of a score takes memory, and is none to measure by.
+  bool is_recorded() const {
+    if (how_.every == 0 || playing_ < 0 || playing_ >= scores_.size()) return false;
+    const isize before = played_[as_size(playing_)];
+    return before > 0 && (before < 4 || steps_ % how_.every == 0);
   }
   // A batch other than the expected one has a score of its own.
   pick pick_of(step_headers of) {
@@ -157,6 +165,7 @@ class conducted_steps {
   std::int32_t samples_, playing_ = 0;
   conduct_told told_;
   isize steps_ = 0;
+  std::vector<isize> played_;              // by each score
   std::optional<step_headers> expected_;   // nobody was asked yet
   std::optional<recorded_step> recorded_;  // the clock does not know it yet
   std::future<pick> looking_;              // last: it reads the others until it ends

@@ -16,10 +16,13 @@
 namespace motet {
 
 // The programs of all scores that take turns in a run (schedule/core/cast.hpp), and what is known of their
-// places: how long a step takes by each of them, with samples that bring so much. Programs outlive it.
+// places: how long a step takes by each of them, with samples that bring so much. Each score has a clock of its
+// own, as the same places take longer in some orders: a backward in two parts costs more than one in one part,
+// and ranks that share processors wait for each other elsewhere. A score that was not recorded yet takes what
+// the last one did that was. Programs outlive it.
 // Asks for: programs of one cast; how each module cuts the samples of a step, and whether its loss compares
 // them; of each place what a unit of work takes in each of its parts, in any unit of time.
-// Memory: some numbers for each microbatch of each program.
+// Memory: some numbers for each microbatch and each place of each program.
 // Errors: none of its own.
 // Example:
 //   #include <motet/schedule/core/compile.hpp>
@@ -36,22 +39,27 @@ class cast_scores {
  public:
   cast_scores(const std::vector<const program*>& all, const list<sample_split>& splits, bool compares,
               const list<stage_cost>& counted)
-      : samples_(samples_of(all, splits, compares)), clock_(samples_.front(), counted) {}
+      : samples_(samples_of(all, splits, compares)),
+        clocks_(all.size(), place_clock(samples_.front(), counted)) {}
 
   std::int32_t size() const { return static_cast<std::int32_t>(samples_.size()); }
   const program& operator[](std::int32_t score) const { return samples_[as_size(score)].of(); }
   // Whether seconds are seconds; else they are in the unit of the costs that were counted.
-  bool measured() const { return clock_.measured(); }
+  bool measured() const { return latest_ >= 0; }
+  // A step of this score was recorded.
+  bool measured(std::int32_t score) const { return clocks_[as_size(score)].measured(); }
   // By simulate(), with samples as they are listed.
   double seconds(std::int32_t score, const step_headers& of) const {
+    const place_clock& clock = clocks_[as_size(measured(score) || latest_ < 0 ? score : latest_)];
     timeline when;
-    return simulate((*this)[score], clock_.costs(samples_.front(), work_of(of)), when).ok()
+    return simulate((*this)[score], clock.costs(samples_.front(), work_of(of)), when).ok()
                ? when.makespan
                : std::numeric_limits<double>::infinity();
   }
-  // A step of this score was recorded, of these samples. All scores have the same places, so it tells of all.
+  // A step of this score was recorded, of these samples.
   void note(std::int32_t score, const step_headers& of, const timeline& when) {
-    clock_.note(samples_[as_size(score)], work_of(of), when);
+    clocks_[as_size(score)].note(samples_[as_size(score)], work_of(of), when);
+    latest_ = score;
   }
 
  private:
@@ -69,7 +77,8 @@ class cast_scores {
   }
 
   std::vector<program_samples> samples_;  // as each program takes them
-  place_clock clock_;
+  std::vector<place_clock> clocks_;       // likewise
+  std::int32_t latest_ = -1;              // the score of the last step that was recorded; -1: none was
 };
 
 }  // namespace motet

@@ -14,6 +14,8 @@ struct coming_step {
   const cast_scores& scores;
   const step_headers& of;    // of its samples
   std::int32_t playing = 0;  // the score of the step before it
+  // What that one takes is not known yet, and steps that play it will tell.
+  bool awaits_times = false;
 };
 
 // A conductor says which score a step plays, by its number. It is a function of what it is told and of nothing
@@ -29,7 +31,8 @@ struct as_planned {
 };
 
 // The score that simulate() finds shortest; the one that plays goes on unless another is shorter by more than
-// the margin, so that scores do not change for what a simulation cannot know.
+// the margin, so that scores do not change for what a simulation cannot know, and until it was recorded, so that
+// those which were tried are compared by what they took.
 // Asks for: nothing.
 // Memory: that of a simulation, for as long as it lasts.
 // Errors: none of its own.
@@ -39,6 +42,7 @@ struct shortest_by_simulation {
   double margin = 0.02;  // share of the time of the one that plays
 
   std::int32_t operator()(const coming_step& next) const {
+    if (next.awaits_times) return next.playing;
     const double goes_on = next.scores.seconds(next.playing, next.of);
     std::int32_t best = next.playing;
     double least = goes_on * (1 - margin);

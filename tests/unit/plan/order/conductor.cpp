@@ -45,3 +45,28 @@ TEST_CASE("scores take turns where samples are skewed, each where it is the shor
   CHECK(played[1] > 0);
   CHECK(played[2] > 0);
 }
+
+// By the times of 1F1B zero-bubble would be a sixth shorter; its own are a half longer.
+TEST_CASE("a score that was tried and took longer than its simulation is left again") {
+  three_scores of;
+  const step_headers even = bringing({1, 1, 1, 1, 1, 1});
+  const shortest_by_simulation by{.margin = 0.1};
+  const auto note = [&](std::int32_t score, double times) {
+    timeline when;
+    cost_table costs;
+    costs.stages = list<stage_cost>(3, stage_cost{times, times, times});
+    costs.joins.resize(of.all[score].joins, 0.0);
+    costs.updates.resize(3, 0.0);
+    costs.reductions.resize(3, 0.0);
+    REQUIRE(simulate(of.all[score], costs, when).ok());
+    of.scores.note(score, even, when);
+  };
+  // Until it is known what the one that plays takes, it goes on.
+  CHECK(by({of.scores, even, 0, true}) == 0);
+  note(0, 1);
+  CHECK(by({of.scores, even, 0}) == 2);
+  CHECK(by({of.scores, even, 2, true}) == 2);
+  note(2, 1.5);
+  CHECK(by({of.scores, even, 2}) == 0);
+  CHECK(by({of.scores, even, 0}) == 0);
+}
