@@ -66,6 +66,7 @@ class cast_scores {
   static std::vector<program_samples> samples_of(const std::vector<const program*>& all,
                                                  const list<sample_split>& splits, bool compares) {
     std::vector<program_samples> out;
+    out.reserve(all.size());
     for (const program* const each : all) out.emplace_back(*each, splits, compares);
     return out;
   }

@@ -33,6 +33,7 @@ struct program_room {
 
 inline std::vector<program_room> rooms_of(const score_sheets& sheets, bool in_order) {
   std::vector<program_room> rooms;
+  rooms.reserve(as_size(sheets.size()));
   for (std::int32_t k = 0; k < sheets.size(); ++k)
     rooms.push_back({sheets[k].of, require_buffers(sheets[k].of, in_order)});
   return rooms;
