@@ -51,9 +51,9 @@ constexpr cast_difference unlike_voices(const voice& first, const voice& other, 
 // Example:
 //   #include <motet/schedule/write/gpipe.hpp>
 //   #include <motet/schedule/write/one_f_one_b.hpp>
-//   constexpr bool take_turns =
-//       !find_other_cast(one_f_one_b::write({.stages = 2, .microbatches = 4}),
-//                        gpipe::write({.stages = 2, .microbatches = 4})).is_there();
+//   static_assert(!find_other_cast(one_f_one_b::write({.stages = 2, .microbatches = 4}),
+//                                  gpipe::write({.stages = 2, .microbatches = 4}))
+//                      .is_there());  // so these take turns
 constexpr cast_difference find_other_cast(const score& first, const score& other) {
   if (first.ranks() != other.ranks()) return {"ranks", 0, other.ranks(), first.ranks()};
   if (first.voices().size() != other.voices().size())
