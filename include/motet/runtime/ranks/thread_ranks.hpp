@@ -78,9 +78,10 @@ class thread_ranks {
   template <class T>
   void sum(T*, isize) {}
 
-  // Makes the threads, so that no step does.
+  // Makes the threads, and returns when all are there, so that no step does either.
   void start() {
     if (!threads_.empty()) return;
+    begun_ = 0;
     make_threads(
         threads_, "ranks as threads", 0, sheet().of.ranks(),
         [this](std::int32_t rank) { return std::thread([this, rank] { work(rank); }); },
@@ -88,6 +89,8 @@ class thread_ranks {
           failed_ = true;
           tell_end();
         });
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return begun_ == sheet().of.ranks(); });
   }
 
   // Runs the program once. `prepare(rank)` is called on each rank's thread first.
@@ -203,6 +206,10 @@ class thread_ranks {
 
   void work(std::int32_t rank) {
     std::uint64_t seen = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (++begun_ == sheet().of.ranks()) ended_.notify_all();
+    }
     for (;;) {
       {
         std::unique_lock lock(mutex_);
@@ -249,7 +256,7 @@ class thread_ranks {
   std::mutex mutex_;
   std::condition_variable wake_, ended_;
   std::uint64_t turn_ = 0;
-  std::int32_t running_ = 0;
+  std::int32_t begun_ = 0, running_ = 0;  // threads; and those of them that are not through with a step
   bool ending_ = false, failed_ = false;
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;  // last: they end before what they use
