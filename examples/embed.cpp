@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a folder's pictures and of a file's lines by a run of train_clip; or of a Hugging Face CLIP model, logits of a language
-// model, which may see, or rows of Whisper's encoder. Such a model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); weights are
-// read at run time.
+// Features of a folder's pictures and of a file's lines by a run of train_clip; or of a Hugging Face CLIP
+// model, logits of a language model, which may see, or rows of Whisper's encoder. Such a model's header is
+// made when this program is built (-DMOTET_EMBED_HF=DIR); weights are read at run time.
 #include "embed/saved_features.hpp"
 #include "hf_program.hpp"
 

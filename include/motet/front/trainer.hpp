@@ -68,8 +68,8 @@ class trainer {
   // allocated.
   const plan& of() const { return here_->proven(); }
   const program& order() const { return here_->of(0); }
-  // Where scores of its cast take turns (trainer_options::conduct), what they are called, the plan's own first; and
-  // the program of each.
+  // Where scores of its cast take turns (trainer_options::conduct), what they are called, the plan's own
+  // first; and the program of each.
   const score_names& scores() const { return here_->scores(); }
   const program& order(std::int32_t score) const { return here_->of(score); }
   std::vector<rank_memory> memory() const { return here_->memory(); }
@@ -95,8 +95,8 @@ class trainer {
     prepared_ = true;
   }
   // Forward, backward, clipping and one update at this learning rate, which is the same in all processes:
-  // that of the first step is compared. When a number is not finite: MT-R01, and the weights are as before. by:
-  // the score that is played, the same in all processes.
+  // that of the first step is compared. When a number is not finite: MT-R01, and the weights are as before.
+  // by: the score that is played, the same in all processes.
   step_result step(const batch& whole, double rate, timeline* record = nullptr, const picked_score& by = {}) {
     prepare();
     return here_->step(inputs_of<Model>(whole), rate, record, by);
@@ -189,8 +189,9 @@ class trainer {
   // section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.
   step_costs costs() { return here_->costs(); }
   void clear_costs() { here_->clear_costs(); }
-  // Each lane of the plan (plan::beside) has this share of its ranks' threads, or multiprocessors, from the next
-  // step on, without a restart: 0.75 and 0.25, or 3 and 1. What is learnt does not depend on it but for rounding.
+  // Each lane of the plan (plan::beside) has this share of its ranks' threads, or multiprocessors, from the
+  // next step on, without a restart: 0.75 and 0.25, or 3 and 1. What is learnt does not depend on it but
+  // for rounding.
   void share_lanes(const std::vector<double>& shares) {
     prepare();
     here_->share_lanes(shares);

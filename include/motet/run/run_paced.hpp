@@ -18,8 +18,8 @@
 
 namespace motet {
 
-// The last steps of a plan as its ranks played them, all by one score: with the times that its stages took in them, the simulation
-// says what a step of it takes.
+// The last steps of a plan as its ranks played them, all by one score: with the times that its stages took
+// in them, the simulation says what a step of it takes.
 class paced_steps {
  public:
   explicit paced_steps(const opened_run& run) : run_(run), keeps_(run.chosen && !run.s.conduct ? 8 : 0) {}

@@ -86,7 +86,8 @@ class session : public tested_model {
   virtual std::shared_ptr<void> pin(const void* at, std::size_t bytes) = 0;
   // One sentence for each operation says which way it took so far, where there is more than one, and why.
   virtual std::vector<std::string> paths() = 0;
-  // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order or score be found.
+  // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order or score
+  // be found.
   virtual void expect(const step_input& next) = 0;
   // A record gets when each instruction of the step ran; all processes ask for one, or none does.
   virtual step_result step(const step_input& batch, double rate, timeline* record = nullptr) = 0;

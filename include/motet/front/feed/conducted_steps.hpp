@@ -41,8 +41,8 @@ inline std::uint64_t mark_of(const step_headers& of) {
 // rounding. A conductor is asked a step ahead, by a thread of its own, where the batch after the next one is
 // told. Each process asks its own, from the same batch and the same records; where they pick unlike, no step
 // begins.
-// Asks for: a trainer that has several scores, else each step plays the only one, and that outlives this; batches
-// of `batch` samples, of which all processes have all but the pictures of others.
+// Asks for: a trainer that has several scores, else each step plays the only one, and that outlives this;
+// batches of `batch` samples, of which all processes have all but the pictures of others.
 // Memory: some numbers for each sample and each instruction.
 // Errors: MT-R37, MT-R72, MT-R73
 // Example:
@@ -78,8 +78,8 @@ class conducted_steps {
     const pick found = pick_of(std::move(headers));
     told_ = found.told;
     told_.waited_seconds = seconds_since(asked);
-    // No score is being picked now. The last step counts for all that are picked from here on, so that processes
-    // which expect a step and those which do not pick with the same costs.
+    // No score is being picked now. The last step counts for all that are picked from here on, so that
+    // processes which expect a step and those which do not pick with the same costs.
     if (recorded_) scores_.note(recorded_->score, recorded_->of, recorded_->when);
     recorded_.reset();
     playing_ = found.told.score;

@@ -23,8 +23,8 @@ inline isize share_of_most(const sample_split& split) {
 
 }  // namespace detail
 
-// What a unit of work costs each place of a program, in each of its parts, as counted with the largest microbatch
-// of samples that are as long as any can be: what a place_clock begins with.
+// What a unit of work costs each place of a program, in each of its parts, as counted with the largest
+// microbatch of samples that are as long as any can be: what a place_clock begins with.
 template <class Model>
 list<stage_cost> counted_costs(const program& of, const program_work& work, isize samples) {
   const list<sample_split> splits = splits_of(of, samples);

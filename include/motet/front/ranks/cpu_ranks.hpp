@@ -18,8 +18,8 @@ namespace motet {
 
 namespace detail {
 
-// Where ranks may hold so many bytes, scores stay out that may want more in a step, and more than the plan's own:
-// counted by a dry run of all ranks, the same in all processes.
+// Where ranks may hold so many bytes, scores stay out that may want more in a step, and more than the
+// plan's own: counted by a dry run of all ranks, the same in all processes.
 template <class Numbers>
 void keep_to_room(const model_table<cpu::context, Numbers>& model, proven_ranks& wanted) {
   const isize most = wanted.config.each.rooms.most;

@@ -57,8 +57,8 @@ struct trainer_options {
   // Whether memory of what backward needs, and of rows that ranks hand on, follows the rows of each step, and
   // how much a rank may hold.
   room_options rooms{};
-  // Whether scores of the plan's cast take turns from step to step (plan/prove/scores_of_plan.hpp): each step says
-  // which it plays, see conducted_steps. On processors alone.
+  // Whether scores of the plan's cast take turns from step to step (plan/prove/scores_of_plan.hpp): each
+  // step says which it plays, see conducted_steps. On processors alone.
   bool conduct = false;
   // Where ranks of processors put what backward needs, by a plan that offloads: into files in this folder, or,
   // without one, elsewhere in memory.

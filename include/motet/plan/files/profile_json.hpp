@@ -12,8 +12,8 @@ namespace motet {
 
 namespace detail {
 
-// Three numbers of a forward, of a backward's input part and of its weight part; `row` tells of what is no three
-// numbers, `range` of one that is out of its range.
+// Three numbers of a forward, of a backward's input part and of its weight part; `row` tells of what is no
+// three numbers, `range` of one that is out of its range.
 inline std::array<double, 3> read_three(const plan_fields& of, std::string_view name, const char* what,
                                         double most, const message& row, const message& range) {
   const std::string path = of.path_of(name);

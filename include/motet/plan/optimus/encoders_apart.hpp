@@ -32,8 +32,8 @@ inline std::optional<encoders_apart> apart_on(isize nodes, isize stages, isize p
 
 namespace detail {
 
-// A pipeline of the language model, then encoders behind it on ranks of their own, with all their forwards before
-// their backwards.
+// A pipeline of the language model, then encoders behind it on ranks of their own, with all their forwards
+// before their backwards.
 inline score write_apart(const score& language, isize microbatches, const encoder_work& work, isize copies) {
   score out;
   const voice talk = language.voices()[0];

@@ -8,9 +8,9 @@
 
 namespace motet {
 
-// A profile's gaps inside operations for the searches of encoders in a language model's gaps. They are of parts of
-// the model by their names, under tensor degrees that these searches give them; other times of a profile are of
-// towers, and stay aside.
+// A profile's gaps inside operations for the searches of encoders in a language model's gaps. They are of
+// parts of the model by their names, under tensor degrees that these searches give them; other times of a
+// profile are of towers, and stay aside.
 // Asks for: a profile of a run whose activations have two bytes, as those of these models.
 // Memory: the entries.
 // Errors: MT-P97

@@ -16,10 +16,10 @@
 namespace motet {
 
 // The programs of all scores that take turns in a run (schedule/core/cast.hpp), and what is known of their
-// places: how long a step takes by each of them, with samples that bring so much. Each score has a clock of its
-// own, as the same places take longer in some orders: a backward in two parts costs more than one in one part,
-// and ranks that share processors wait for each other elsewhere. A score that was not recorded yet takes what
-// the last one did that was. Programs outlive it.
+// places: how long a step takes by each of them, with samples that bring so much. Each score has a clock of
+// its own, as the same places take longer in some orders: a backward in two parts costs more than one in
+// one part, and ranks that share processors wait for each other elsewhere. A score that was not recorded
+// yet takes what the last one did that was. Programs outlive it.
 // Asks for: programs of one cast; how each module cuts the samples of a step, and whether its loss compares
 // them; of each place what a unit of work takes in each of its parts, in any unit of time.
 // Memory: some numbers for each microbatch and each place of each program.

@@ -31,8 +31,8 @@ struct as_planned {
 };
 
 // The score that simulate() finds shortest; the one that plays goes on unless another is shorter by more than
-// the margin, so that scores do not change for what a simulation cannot know, and until it was recorded, so that
-// those which were tried are compared by what they took.
+// the margin, so that scores do not change for what a simulation cannot know, and until it was recorded, so
+// that those which were tried are compared by what they took.
 // Asks for: nothing.
 // Memory: that of a simulation, for as long as it lasts.
 // Errors: none of its own.

@@ -37,8 +37,9 @@ struct plan_scores : score_names {
   }
 };
 
-// Finds the scores that may take turns in a run by one plan: the plan is written by each schedule of the library, and by batch_sync with other shares of its
-// groups kept. Each is proven as a plan is, and has the cast of the plan's own.
+// Finds the scores that may take turns in a run by one plan: the plan is written by each schedule of the
+// library, and by batch_sync with other shares of its groups kept. Each is proven as a plan is, and has the
+// cast of the plan's own.
 // Asks for: a proven plan, with the facts of its model and the samples of a step that it was proven for.
 // Memory: a score for each.
 // Errors: none of its own.
@@ -51,7 +52,8 @@ plan_scores scores_of_plan(const proven_plan& of, const list<module_facts>& fact
 #if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
 
-// The same plan by another schedule of the library, in which only batch_sync keeps less than all, or runs ahead.
+// The same plan by another schedule of the library, in which only batch_sync keeps less than all, or runs
+// ahead.
 inline plan written_by(const plan& of, std::string_view schedule) {
   plan out = of;
   out.own = {};

@@ -24,8 +24,9 @@ struct process_options {
 };
 
 // The rank of a program, or of several that take turns, that lives in this process; all processes make theirs
-// at once, from the same programs. It offers what thread_ranks offers, and what ranks without common memory tell
-// each other outside of a program. A rank that fails stops the others, and so does one that waits in vain.
+// at once, from the same programs. It offers what thread_ranks offers, and what ranks without common memory
+// tell each other outside of a program. A rank that fails stops the others, and so does one that waits in
+// vain.
 template <class World, class Endpoint>
 class process_rank {
  public:

@@ -10,8 +10,9 @@
 
 namespace motet {
 
-// The seats say where each microbatch of a stage lies in any step of one score: which slot it has, and for rows
-// that come in, forward, replayed and back, which buffer. A program that is known fixes them (seats_of_stage).
+// The seats say where each microbatch of a stage lies in any step of one score: which slot it has, and for
+// rows that come in, forward, replayed and back, which buffer. A program that is known fixes them
+// (seats_of_stage).
 struct stage_seats {
   std::vector<std::int32_t> slots;  // -1: backward does not come to it
   std::vector<std::int32_t> back;   // and which when it comes back from far memory; -1: it stays

@@ -35,8 +35,8 @@ class host_pieces {
   }
   std::span<const parameter_piece<Master>> all() const { return pieces_; }
   std::int32_t rank(std::size_t piece) const { return ranks_[piece]; }
-  // Copies what address(piece, element) points to into a flat buffer, where each parameter has its offset; null: it
-  // is not there.
+  // Copies what address(piece, element) points to into a flat buffer, where each parameter has its offset;
+  // null: it is not there.
   template <class Address>
   void collect(const parameter_offsets& offsets, std::vector<Master>& flat, Address&& address) const {
     for (const parameter_piece<Master>& piece : pieces_)
@@ -47,8 +47,8 @@ class host_pieces {
             flat[static_cast<std::size_t>(to + i)] = *from;
       });
   }
-  // Calls write(piece, element, numbers, count) with the numbers of a flat buffer, and brings them where they are
-  // held.
+  // Calls write(piece, element, numbers, count) with the numbers of a flat buffer, and brings them where
+  // they are held.
   template <class Write>
   void scatter(const parameter_offsets& offsets, std::span<const Master> from, Write&& write) {
     for (const parameter_piece<Master>& piece : pieces_)

@@ -28,8 +28,8 @@ namespace motet {
 // the seed alone, and a step gives the same loss and gradients within rounding, whatever the program. After
 // prepare() a step allocates nothing.
 //
-// Programs of several scores of one cast (schedule/core/cast.hpp) may take turns: each step is told which one it
-// plays, and any gives the same loss and gradients within rounding.
+// Programs of several scores of one cast (schedule/core/cast.hpp) may take turns: each step is told which
+// one it plays, and any gives the same loss and gradients within rounding.
 template <class Device, class Numbers, class Host>
 class model_trainer {
  public:
@@ -204,7 +204,8 @@ class model_trainer {
     shares_.set(module, to);
     placed_.split(shares_.splits());
   }
-  // Lanes have these shares of their ranks' threads, or multiprocessors, from the next step on, after prepare().
+  // Lanes have these shares of their ranks' threads, or multiprocessors, from the next step on, after
+  // prepare().
   void share_lanes(const std::vector<double>& shares) { placed_.share_lanes(shares); }
   // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from
   // them. Who changes numbers calls write_back().

@@ -135,8 +135,8 @@ class placed_model {
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
   }
-  // Lanes have these shares of their ranks' threads, or multiprocessors, from now on. This is called between steps, after
-  // prepare(), and takes memory for temporaries anew.
+  // Lanes have these shares of their ranks' threads, or multiprocessors, from now on. This is called
+  // between steps, after prepare(), and takes memory for temporaries anew.
   void share_lanes(const std::vector<double>& to) {
     homes_.share(to);
     homes_.prepare(temporaries_of_lanes());

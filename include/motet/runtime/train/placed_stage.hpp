@@ -23,8 +23,8 @@ any_group any_or_none(Group* one) {
   return one != nullptr ? any_group(*one) : any_group{};
 }
 
-// What a program asks of each of its stages: buffers for messages of each kind, as many as it was found to need,
-// and memory elsewhere.
+// What a program asks of each of its stages: buffers for messages of each kind, as many as it was found to
+// need, and memory elsewhere.
 struct program_room {
   const program& of;
   buffer_counts buffers;
@@ -47,8 +47,8 @@ inline std::vector<std::uint8_t> split_voices(const std::vector<program_room>& a
   return split;
 }
 
-// A stage has the slots and the buffers that it needs for any of these programs, which take turns: more than one
-// needs never keep another waiting. by_rows: steps lay them out.
+// A stage has the slots and the buffers that it needs for any of these programs, which take turns: more
+// than one needs never keep another waiting. by_rows: steps lay them out.
 inline void take_room(stage_position& at, const std::vector<program_room>& all, std::int32_t v,
                       std::int32_t s, bool by_rows) {
   at.slots = at.offloaded = 0;
@@ -219,8 +219,8 @@ struct placed_stage {
   }
 };
 
-// A module that a rank here holds whole: its flat buffer, and how many samples its lane's temporaries are for. No
-// weights: none does.
+// A module that a rank here holds whole: its flat buffer, and how many samples its lane's temporaries are
+// for. No weights: none does.
 template <class Master>
 struct whole_module {
   const Master* weights = nullptr;

@@ -8,9 +8,9 @@
 
 namespace motet {
 
-// A cast is what scores have in common that take turns from step to step: the voices, the rank of each of their
-// stages, whose rows enter whom, and the ranks. Messages, meetings and the memory of stages follow from it, and
-// the order of a step does not change it.
+// A cast is what scores have in common that take turns from step to step: the voices, the rank of each of
+// their stages, whose rows enter whom, and the ranks. Messages, meetings and the memory of stages follow
+// from it, and the order of a step does not change it.
 struct cast_difference {
   const char* what = "";   // empty: there is none
   std::int32_t voice = 0;  // where it was found

@@ -19,8 +19,8 @@ struct schedule_drawing {
 };
 
 // Draws a program into a file, with its times as they were simulated or as a step took them. The file's name
-// ends in the form: .svg is a picture, .json a trace for Perfetto, .txt lines of a terminal, and .csv the order
-// alone, which schedule_explorer --import reads.
+// ends in the form: .svg is a picture, .json a trace for Perfetto, .txt lines of a terminal, and .csv the
+// order alone, which schedule_explorer --import reads.
 // Asks for: a folder that can be written; times of this program, where its order alone is not enough.
 // Memory: the text of the file.
 // Errors: MT-F05, MT-F06, MT-X07

@@ -90,7 +90,8 @@ TEST_CASE_TEMPLATE("all threads, or a GPU, make the bits that one thread makes",
   found = there.back();
   CHECK(same());
 
-  // What is kept of it in shares is drawn alone: parts of rows, some rows and a part, and none of some tensors.
+  // What is kept of it in shares is drawn alone: parts of rows, some rows and a part, and none of some
+  // tensors.
   for (const auto& [begin, end] : {std::pair{0, 37}, {37, 6301}, {6301, 6316}, {6316, 6943}, {6943, 7400}}) {
     const interval own{begin, std::min<motet::isize>(end, size)};
     const auto of = want.begin() + own.begin, to = want.begin() + own.end;

@@ -21,7 +21,8 @@ using fed_speech = small_fed_speech<>;
 constexpr motet::isize seen_samples = 12;
 using processes = process_rank<mpi::world, mpi::endpoint>;
 
-// Three steps of modules that feed one another, each by the score that is picked: losses, and then the weights.
+// Three steps of modules that feed one another, each by the score that is picked: losses, and then the
+// weights.
 template <class Trainer>
 std::vector<double> learned(const plan& of, const std::vector<score>& orders,
                             const std::function<picked_score(std::uint64_t)>& pick) {

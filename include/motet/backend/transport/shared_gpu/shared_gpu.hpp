@@ -46,8 +46,8 @@ class world : public local::world {
            sentence({processors.size(), " shares were given, there are ", ranks(), " ranks"}));
     wanted_ = std::move(processors);
   }
-  // The lanes of a rank compute on these shares of its multiprocessors, in proportion, once it computes or moves
-  // them. MT-B15 where they are too small for that.
+  // The lanes of a rank compute on these shares of its multiprocessors, in proportion, once it computes or
+  // moves them. MT-B15 where they are too small for that.
   void share_lanes(std::int32_t rank, std::vector<double> shares, bool computes) {
     if (computes) cuda::sizes_of_lanes(shares, wanted_.empty() ? 0 : wanted_[as_size(rank)]);
     lane_shares_.resize(as_size(ranks()));
@@ -123,8 +123,8 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
   // This rank's engine of the GPU, that of the lane which was entered. It is made when first asked for.
   cuda::engine& on() { return lanes_.on(); }
   cuda::lane_engines& lanes() { return lanes_; }
-  // Lanes compute on these shares of the rank's multiprocessors: from the beginning, or, between steps, from the
-  // time on when those of all ranks are known and move_lanes() is called.
+  // Lanes compute on these shares of the rank's multiprocessors: from the beginning, or, between steps,
+  // from the time on when those of all ranks are known and move_lanes() is called.
   void share_lanes(std::vector<double> shares) {
     world_.share_lanes(rank(), std::move(shares), lanes_.count() > 0);
   }
