@@ -73,12 +73,12 @@ void check_packing() {
           const isize first = split.first(p) * lanes, width = split.vectors(p) * lanes;
           CHECK(split.vectors(p) <= Packing::tile_vectors);
           CHECK(split.vectors(p) >= 1);
-          for (isize s = 0; s < depth; ++s)
+          for (isize s = 0; s < steps * group; ++s)
             for (isize j = 0; j < width; ++j) {
               const element got = to[static_cast<std::size_t>(first * steps * group +
                                                               (s / group * width + j) * group + s % group)];
-              wrong += static_cast<double>(got) !=
-                       (first + j < columns ? static_cast<double>(value(s, first + j)) : 0);
+              const bool there = s < depth && first + j < columns;
+              wrong += static_cast<double>(got) != (there ? static_cast<double>(value(s, first + j)) : 0);
             }
         }
         CHECK(wrong == 0);
@@ -87,7 +87,8 @@ void check_packing() {
     }
   }
   for (const isize depth : {1, 16, 37}) {
-    for (const isize rows : {isize{1}, Packing::tile_rows, Packing::tile_rows + 3}) {
+    for (const isize rows : {isize{1}, Packing::tile_rows, Packing::tile_rows + 3,
+                             product::tiles_at_once * Packing::tile_rows}) {
       const isize steps = (depth + group - 1) / group;
       {  // row-major: whole rows with zero rows below
         grid<T> cells(rows + 2, depth + 3, 1);
