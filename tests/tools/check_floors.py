@@ -84,9 +84,9 @@ def house(header):
 
 
 def room(header):
-    """The place of a header's room in its house; -1 where it is in none of them."""
+    """The place of a header's room in its house; -1 where it is in none of them. A room may have parts: kernels/losses is in kernels."""
     own = house(header)
-    name = "/".join(header[len(own) + 1:].split("/")[:-1])
+    name = header[len(own) + 1:].rpartition("/")[0].split("/")[0]
     return ROOMS[own].index(name) if name in ROOMS[own] else -1
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernels/tile_kernels.hpp>
+#include <motet/backend/cpu/kernels/products/tile_kernels.hpp>
 
 // The softmax of attention on a tile of scores (query rows x keys), one step of it for each tile of keys, and
 // its gradient.
@@ -36,7 +36,7 @@ void softmax_backward(isize m, isize n, visible_columns visible, T scale, T fact
 }  // namespace motet::cpu::tiles
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/attention_softmax.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/attention_softmax.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::tiles {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>
@@ -42,7 +42,7 @@ void rotary(context& ctx, const sequences& seq, isize head_width, const rotary_a
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rotary.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/rotary.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::detail {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/messages.hpp>
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/backend/groups/microbatch_spread.hpp>
 
 #include <algorithm>

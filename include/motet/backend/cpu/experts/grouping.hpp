@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/nn/core/routing.hpp>
 
 namespace motet::cpu::detail {
@@ -93,7 +93,7 @@ void collect_rows(context& ctx, const grouping& by, interval own, matrix<X> from
 }  // namespace motet::cpu::detail
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/grouping.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/grouping.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::detail {

@@ -119,7 +119,7 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/info_nce.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/losses/info_nce.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::detail {

@@ -105,7 +105,7 @@ void info_nce_gradients(context& ctx, const pair_part<S>& of, const M* log_scale
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/info_nce_part.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/losses/info_nce_part.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::detail {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/device/context.hpp>
-#include <motet/backend/cpu/kernels/tile_kernels.hpp>
+#include <motet/backend/cpu/kernels/products/tile_kernels.hpp>
 #include <motet/tensor/pair_part.hpp>
 
 // Walks over all pairs of rows of two matrices, or of some rows and all columns, in tiles, for losses that

@@ -134,7 +134,7 @@ double pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/sigmoid.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/losses/sigmoid.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::detail {

@@ -3,8 +3,8 @@
 
 #include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cpu/device/context.hpp>
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
-#include <motet/backend/cpu/kernels/tile_kernels.hpp>
+#include <motet/backend/cpu/kernels/products/tile_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/backend/cpu/losses/pair_tiles.hpp>
 #include <motet/nn/core/operations.hpp>
 
@@ -103,7 +103,7 @@ real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes, double weight 
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/token_losses.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/losses/token_losses.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::detail {

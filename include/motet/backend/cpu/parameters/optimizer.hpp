@@ -3,7 +3,7 @@
 
 #include <motet/backend/core/flat_runs.hpp>
 #include <motet/backend/core/update_step.hpp>
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 
 #include <cmath>
 #include <type_traits>
@@ -180,7 +180,7 @@ void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& los
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/optimizer.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/optimizer.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/device/continued_context.hpp>
-#include <motet/backend/cpu/kernels/tile_kernels.hpp>
+#include <motet/backend/cpu/kernels/products/tile_kernels.hpp>
 #include <motet/backend/cpu/products/linear.hpp>
 
 // Products of the rows of one sample, shared by columns. One row times a matrix is as slow as the matrix is
@@ -58,7 +58,7 @@ void linear_forward(continued_context<T>& ctx, const sequences&, matrix<X> x, ma
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/few_rows.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/products/few_rows.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::detail {

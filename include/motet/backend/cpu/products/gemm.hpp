@@ -42,7 +42,7 @@ void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* 
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/products/gemm.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

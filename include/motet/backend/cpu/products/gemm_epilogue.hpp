@@ -45,6 +45,6 @@ struct gemm_epilogue {
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm_epilogue.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/products/gemm_epilogue.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 #endif

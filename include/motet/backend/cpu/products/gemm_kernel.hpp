@@ -5,5 +5,5 @@
 
 // The innermost loop of the matrix product, once for each instruction set: a tile of C stays in registers
 // while k runs.
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm_kernel.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/products/gemm_kernel.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>

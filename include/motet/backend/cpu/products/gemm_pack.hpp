@@ -22,6 +22,6 @@ struct gemm_operand {
 #if MOTET_KERNEL_BODIES
 #include <motet/backend/cpu/products/gemm_kernel.hpp>
 #include <motet/backend/cpu/products/gemm_tiles.hpp>
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm_pack.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/products/gemm_pack.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 #endif

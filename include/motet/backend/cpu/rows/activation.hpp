@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <type_traits>
@@ -52,7 +52,7 @@ void activation_backward(context& ctx, const sequences& seq, activation kind, ma
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/activation.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/activation.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/tensor/random.hpp>
 
 #if MOTET_KERNEL_BODIES
@@ -41,7 +41,7 @@ void dropout_apply(context& ctx, const sequences& seq, double rate, std::uint64_
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/dropout.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/dropout.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

@@ -144,7 +144,7 @@ void gated_add_backward(context& ctx, const sequences& seq, matrix<B> branch, ma
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/modulation.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/modulation.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

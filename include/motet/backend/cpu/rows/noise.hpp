@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/kernels/normal_draws.hpp>
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>

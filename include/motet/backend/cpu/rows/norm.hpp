@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 #include <motet/backend/cpu/rows/elementwise.hpp>
 #include <motet/nn/core/operations.hpp>
 
@@ -104,7 +104,7 @@ void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> s
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/norm.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/norm.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

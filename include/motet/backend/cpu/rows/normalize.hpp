@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/kernels/row_kernels.hpp>
+#include <motet/backend/cpu/kernels/rows/row_kernels.hpp>
 
 namespace motet::cpu {
 
@@ -38,7 +38,7 @@ void normalize_backward(context& ctx, const sequences& seq, matrix<Y> y, matrix<
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/normalize.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/normalize.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

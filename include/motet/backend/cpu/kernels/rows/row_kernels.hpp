@@ -93,7 +93,7 @@ void sum_columns(matrix<X> x, T* sums) {
 }  // namespace motet::cpu
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/row_kernels.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/rows/row_kernels.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {

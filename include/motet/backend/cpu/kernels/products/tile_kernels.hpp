@@ -74,7 +74,7 @@ void times_vector(isize rows, isize width, const T* a, isize a_row, const T* x, 
 }  // namespace motet::cpu::tiles
 
 #if MOTET_KERNEL_BODIES
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/tile_kernels.inc>
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/products/tile_kernels.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu::tiles {

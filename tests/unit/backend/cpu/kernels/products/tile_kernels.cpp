@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../../../laws/each_kernel.hpp"
-#include "../../../../laws/grid.hpp"
+#include "../../../../../laws/each_kernel.hpp"
+#include "../../../../../laws/grid.hpp"
 
 #include <doctest/doctest.h>
 
 #include <motet/backend/cpu/attention/attention_softmax.hpp>
-#include <motet/backend/cpu/kernels/tile_kernels.hpp>
+#include <motet/backend/cpu/kernels/products/tile_kernels.hpp>
 
 #include <cmath>
 
