@@ -56,7 +56,8 @@ struct step_head {
     return motet::checksum({reinterpret_cast<const std::byte*>(this), offsetof(step_head, checksum)});
   }
 };
-static_assert(std::is_trivially_copyable_v<step_head> && sizeof(step_head) == 64);
+static_assert(std::is_trivially_copyable_v<step_head> && sizeof(step_head) == 64,
+              "motet: producers and ranks read the head of a step byte by byte");
 
 // What a rank takes of a step. A model, and the memory that waits, have no room for more.
 struct step_limits {
@@ -89,7 +90,7 @@ class words_writer {
   }
   template <class T>
   void all(const std::vector<T>& of) {
-    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(std::is_trivially_copyable_v<T>, "motet: what travels is copied byte by byte");
     number(of.size());
     to_.append(reinterpret_cast<const char*>(of.data()), of.size() * sizeof(T));
   }

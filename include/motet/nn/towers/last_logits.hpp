@@ -65,7 +65,8 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary, Tied>>> {
   using tail = last_logits_tail<Norm, Vocabulary, Tied>;
   using first = tower<E, Config, tail>;
   using later = tower<typename decltype(choose_text_embedding<E>())::type, Config, tail>;
-  static_assert(first::parameter_size == later::parameter_size);
+  static_assert(first::parameter_size == later::parameter_size,
+                "motet: the first pass and the later ones read the same parameters");
   static constexpr isize vocabulary = Vocabulary, layers = Config.layers,
                          key_heads = Config.attention.keyed_heads(),
                          head_width = Config.attention.columns_of_head();

@@ -116,6 +116,7 @@ struct instruction {
 
   friend constexpr bool operator==(const instruction&, const instruction&) = default;
 };
-static_assert(sizeof(instruction) == 20);
+static_assert(sizeof(instruction) == 20,
+              "motet: a sheet of thousands of ranks has millions of instructions, of 20 bytes each");
 
 }  // namespace motet
