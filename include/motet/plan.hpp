@@ -55,6 +55,8 @@
 #include <motet/plan/order/rank_groups.hpp>
 #include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/row_costs.hpp>
+#include <motet/plan/order/score_orders.hpp>
+#include <motet/plan/order/step_finder.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>

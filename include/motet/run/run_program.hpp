@@ -87,7 +87,6 @@ inline void check_device(const run_settings& s) {
     if (s.conduct && given) fail(bad_option_value, "--conduct with " + with + "; leave one out");
   };
   alone(s.device != "cpu", "--device " + s.device + ": scores take turns on processors alone");
-  alone(s.reorders(), "--reorder " + s.reorder + ", which orders the samples of a step for one score");
   alone(s.resplit > 0, "--resplit, which gives replicas other counts of samples while the run goes on");
   alone(!s.record_times.empty(),
         "--record-times " + s.record_times + ", which puts steps of one score together");

@@ -4,7 +4,6 @@
 #include <motet/backend/cpu/measure_operations.hpp>
 #include <motet/front/feed/batch_headers.hpp>
 #include <motet/front/feed/conducted_steps.hpp>
-#include <motet/front/feed/reordered_steps.hpp>
 #include <motet/front/feed/share_line.hpp>
 #include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/layers/token_embedding.hpp>
@@ -63,13 +62,13 @@ class trained_session : public session {
     }
     facts_.precision = wanted.precision;
     for (const parameter& each : parameters_) facts_.parameters += each.size();
-    if constexpr (reorders)
-      if (wanted.reorder.ranks || wanted.reorder.slots)
-        ordered_.emplace(train_, wanted.options.batch, reorder_options{.asked = wanted.reorder});
-    if constexpr (reorders)
-      if (wanted.options.conduct)
-        conducted_.emplace(train_, wanted.options.batch,
-                           conduct_options{.by = shortest_by_simulation{.margin = wanted.conduct_margin}});
+    conducts_ = wanted.options.conduct;
+    reorders_ = wanted.reorder.ranks || wanted.reorder.slots;
+    if constexpr (steers)
+      if (conducts_ || reorders_)
+        steered_.emplace(train_, wanted.options.batch,
+                         conduct_options{.by = shortest_by_simulation{.margin = wanted.conduct_margin},
+                                         .orders = {.asked = wanted.reorder}});
     find_own_places(wanted);
   }
 
@@ -97,8 +96,8 @@ class trained_session : public session {
   }
   const score_names* scores() const override { return conducted() != nullptr ? &train_.scores() : nullptr; }
   const conduct_told* conducted() const override {
-    if constexpr (reorders)
-      if (conducted_) return &conducted_->told();
+    if constexpr (steers)
+      if (conducts_) return &steered_->told();
     return nullptr;
   }
   std::vector<rank_memory> memory() override { return train_.memory(); }
@@ -118,23 +117,19 @@ class trained_session : public session {
     return told;
   }
   step_result step(const step_input& batch, double rate, timeline* record = nullptr) override {
-    if constexpr (reorders) {
-      if (ordered_) return ordered_->step(own().inputs(batch), rate, record);
-      if (conducted_) return conducted_->step(own().inputs(batch), rate, record);
-    }
+    if constexpr (steers)
+      if (steered_) return steered_->step(own().inputs(batch), rate, record);
     return train_.step(own().inputs(batch), rate, record);
   }
   // Inputs that another call makes anew cannot wait: Own overrides this where its inputs stay. An order looks
   // at them at once, and so does a conductor.
   void expect(const step_input& next) override {
-    if constexpr (reorders) {
-      if (ordered_) ordered_->expect(own().inputs(next));
-      if (conducted_) conducted_->expect(own().inputs(next));
-    }
+    if constexpr (steers)
+      if (steered_) steered_->expect(own().inputs(next));
   }
   const reorder_told* reordered() const override {
-    if constexpr (reorders)
-      if (ordered_) return &ordered_->told();
+    if constexpr (steers)
+      if (reorders_) return &steered_->ordered();
     return nullptr;
   }
   step_headers loads(const step_input& batch) override {
@@ -145,16 +140,16 @@ class trained_session : public session {
     return own_places_;
   }
   bool tells_own_samples(std::shared_ptr<share_line> to) override {
-    if constexpr (reorders)
+    if constexpr (steers)
       if (follows_order())
-        ordered_->when_found([to = std::move(to), places = *own_places_](const sample_order& order) {
+        steered_->when_found([to = std::move(to), places = *own_places_](const sample_order& order) {
           to->say(samples_at(places, order));
         });
     return follows_order();
   }
   void choose(const step_input& next) override {
-    if constexpr (reorders)
-      if (ordered_) ordered_->find(own().inputs(next));
+    if constexpr (steers)
+      if (reorders_) steered_->find(own().inputs(next));
   }
   isize updates() const override { return train_.updates(); }
   void finish() override {
@@ -199,8 +194,8 @@ class trained_session : public session {
 
  private:
   // Programs put samples in order that have losses of their own, on processors; and let scores take turns.
-  static constexpr bool reorders = Device::shares_memory && is_own_loss<typename Net::loss>;
-  struct no_order {};
+  static constexpr bool steers = Device::shares_memory && is_own_loss<typename Net::loss>;
+  struct not_steered {};
 
   Own& own() {
     static_assert(detail::says_inputs<Own, step_input, typename Net::batch>());
@@ -222,10 +217,7 @@ class trained_session : public session {
     if (size_of(places) < wanted.options.batch) own_places_ = places;
   }
   // Which samples stand at these places is known with the order of a step; of no place it is known before.
-  bool follows_order() const {
-    if constexpr (reorders) return ordered_ && own_places_ && !own_places_->empty();
-    else return false;
-  }
+  bool follows_order() const { return steers && reorders_ && own_places_ && !own_places_->empty(); }
   // These are words alone; whatever else a module takes may have pictures.
   template <class Input>
   static constexpr bool is_words =
@@ -242,8 +234,8 @@ class trained_session : public session {
   bool averages_;  // are what is tested
   trainer_type train_;
   // Compiled for no other.
-  std::conditional_t<reorders, std::optional<reordered_steps<Net, Numbers, Device>>, no_order> ordered_;
-  std::conditional_t<reorders, std::optional<conducted_steps<Net, Numbers, Device>>, no_order> conducted_;
+  std::conditional_t<steers, std::optional<conducted_steps<Net, Numbers, Device>>, not_steered> steered_;
+  bool conducts_ = false, reorders_ = false;
   std::optional<std::vector<interval>> own_places_;  // of samples whose pictures it looks at
   session_facts facts_;
   std::vector<parameter> parameters_ = Net::parameters();

@@ -75,6 +75,12 @@ TEST_CASE("scores that take turns: which, how often each plays, and what that ca
               "conducted: 1f1b played 2 steps, gpipe 1, with 3 changes; steps 1.071 times as fast as "
               "by the plan's own, by simulation with measured times; a score took 1 ms to find"));
   CHECK_FALSE(holds(run({"--data", "random", "--steps", "2", "--plan", "beside"}, speaks).said, "conduct"));
+  const ended both =
+      run({"--data", "random", "--steps", "2", "--plan", "beside", "--conduct", "--reorder", "all"}, speaks);
+  CHECK(both.status == 0);
+  for (const char* const each :
+       {"  score gpipe", "reordered 1.25x", "conducted: 1f1b played", "reordered: steps"})
+    CHECK(holds(both.said, each));
   const auto refused = [&](std::vector<const char*> words, const char* what) {
     words.insert(words.begin(), {"--data", "random", "--conduct"});
     run_settings s(speaks);
@@ -89,7 +95,6 @@ TEST_CASE("scores that take turns: which, how often each plays, and what that ca
     refused(words, what);
   };
   spread({"--resplit", "5"}, "--conduct with --resplit, which gives");
-  spread({"--reorder", "all"}, "--conduct with --reorder all, which orders");
   spread({"--device", "cuda"}, "--conduct with --device cuda: scores take turns on processors alone");
   spread({"--record-times", "times.json"}, "--conduct with --record-times times.json, which puts");
 }

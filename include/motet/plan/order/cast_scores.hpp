@@ -2,15 +2,14 @@
 #pragma once
 
 #include <motet/plan/order/place_clock.hpp>
+#include <motet/plan/order/program_order.hpp>
 #include <motet/plan/order/program_samples.hpp>
 #include <motet/plan/order/step_headers.hpp>
-#include <motet/plan/order/step_order.hpp>
 #include <motet/schedule/core/program.hpp>
 #include <motet/schedule/simulate/simulate.hpp>
 #include <motet/strategy/sample_split.hpp>
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace motet {
@@ -21,7 +20,8 @@ namespace motet {
 // one part, and ranks that share processors wait for each other elsewhere. A score that was not recorded
 // yet takes what the last one did that was. Programs outlive it.
 // Asks for: programs of one cast; how each module cuts the samples of a step, and whether its loss compares
-// them; of each place what a unit of work takes in each of its parts, in any unit of time.
+// them; of each place what a unit of work takes in each of its parts, in any unit of time; how many ranks keep
+// their samples in one group, 0: all.
 // Memory: some numbers for each microbatch and each place of each program.
 // Errors: none of its own.
 // Example:
@@ -38,43 +38,42 @@ namespace motet {
 class cast_scores {
  public:
   cast_scores(const std::vector<const program*>& all, const list<sample_split>& splits, bool compares,
-              const list<stage_cost>& counted)
-      : samples_(samples_of(all, splits, compares)),
+              const list<stage_cost>& counted, isize together = 0)
+      : samples_(samples_of(all, splits, compares, together)),
         clocks_(all.size(), place_clock(samples_.front(), counted)) {}
 
   std::int32_t size() const { return static_cast<std::int32_t>(samples_.size()); }
-  const program& operator[](std::int32_t score) const { return samples_[as_size(score)].of(); }
+  bool has(std::int32_t score) const { return score >= 0 && score < size(); }
+  const program& operator[](std::int32_t score) const { return samples(score).of(); }
+  const program_samples& samples(std::int32_t score) const { return samples_[as_size(score)]; }
   // Whether seconds are seconds; else they are in the unit of the costs that were counted.
   bool measured() const { return latest_ >= 0; }
   // A step of this score was recorded.
   bool measured(std::int32_t score) const { return clocks_[as_size(score)].measured(); }
+  // Orders of samples as this score takes them, by its clock.
+  program_order orders(std::int32_t score) const {
+    return {samples(score), clocks_[as_size(measured(score) || latest_ < 0 ? score : latest_)]};
+  }
   // By simulate(), with samples as they are listed.
   double seconds(std::int32_t score, const step_headers& of) const {
-    const place_clock& clock = clocks_[as_size(measured(score) || latest_ < 0 ? score : latest_)];
-    timeline when;
-    return simulate((*this)[score], clock.costs(samples_.front(), work_of(of)), when).ok()
-               ? when.makespan
-               : std::numeric_limits<double>::infinity();
+    return orders(score).as_listed(of).seconds;
   }
-  // A step of this score was recorded, of these samples.
-  void note(std::int32_t score, const step_headers& of, const timeline& when) {
-    clocks_[as_size(score)].note(samples_[as_size(score)], work_of(of), when);
+  // A step of this score was recorded, of these samples in this order.
+  void note(std::int32_t score, const step_headers& of, const sample_order& order, const timeline& when) {
+    list<double> work;
+    samples(score).add_work(of, order, work);
+    clocks_[as_size(score)].note(samples(score), work, when);
     latest_ = score;
   }
 
  private:
   static std::vector<program_samples> samples_of(const std::vector<const program*>& all,
-                                                 const list<sample_split>& splits, bool compares) {
+                                                 const list<sample_split>& splits, bool compares,
+                                                 isize together) {
     std::vector<program_samples> out;
     out.reserve(all.size());
-    for (const program* const each : all) out.emplace_back(*each, splits, compares);
+    for (const program* const each : all) out.emplace_back(*each, splits, compares, together);
     return out;
-  }
-  // Cells are the cast's.
-  list<double> work_of(const step_headers& of) const {
-    list<double> work;
-    samples_.front().add_work(of, in_turn(of.samples), work);
-    return work;
   }
 
   std::vector<program_samples> samples_;  // as each program takes them

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/order/cast_scores.hpp>
+#include <motet/plan/order/score_orders.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -16,6 +16,13 @@ struct coming_step {
   std::int32_t playing = 0;  // the score of the step before it
   // What that one takes is not known yet, and steps that play it will tell.
   bool awaits_times = false;
+  // In which each score would take the samples, where not as they are listed.
+  score_orders* orders = nullptr;
+
+  // What the step takes by a score, by simulate(), in its own order of samples.
+  double seconds(std::int32_t score) const {
+    return orders != nullptr ? orders->of(score).seconds : scores.seconds(score, of);
+  }
 };
 
 // A conductor says which score a step plays, by its number. It is a function of what it is told and of nothing
@@ -43,12 +50,12 @@ struct shortest_by_simulation {
 
   std::int32_t operator()(const coming_step& next) const {
     if (next.awaits_times) return next.playing;
-    const double goes_on = next.scores.seconds(next.playing, next.of);
+    const double goes_on = next.seconds(next.playing);
     std::int32_t best = next.playing;
     double least = goes_on * (1 - margin);
     for (std::int32_t k = 0; k < next.scores.size(); ++k) {
       if (k == next.playing) continue;
-      if (const double own = next.scores.seconds(k, next.of); own < least) best = k, least = own;
+      if (const double own = next.seconds(k); own < least) best = k, least = own;
     }
     return best;
   }

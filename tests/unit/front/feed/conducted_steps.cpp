@@ -110,6 +110,28 @@ TEST_CASE("whatever scores a conductor picks, losses, gradients and weights are 
     }
 }
 
+TEST_CASE("scores and orders are found together, and losses, gradients and weights are those of one rank") {
+  const launched_world world = alone();
+  trainer<fed_speech> one(world, {.batch = samples});
+  const seen want = steps_of(one, 6, [&](const auto& batch, const auto&) { return one.step(batch, 1e-3); });
+  trainer<fed_speech> train(world, apart("1f1b"), {.batch = samples, .conduct = true});
+  conducted_steps steps(train, samples, {.by = by_rows, .every = 1, .orders = {}});
+  int ordered = 0;
+  const seen got = steps_of(train, 6, [&](const auto& batch, const auto& next) {
+    steps.expect(next);
+    const step_result done = steps.step(batch, 1e-3);
+    CHECK(steps.told().score == done.score);
+    CHECK(steps.ordered().seconds == steps.told().seconds);
+    ordered += steps.ordered().seconds < steps.ordered().listed_seconds ? 1 : 0;
+    return done;
+  });
+  CHECK(different(got.played) > 1);
+  CHECK(ordered > 1);
+  CHECK(laws::off_by(got.losses, want.losses) <= 1e-5);
+  CHECK(laws::off_by(got.norms, want.norms) <= 1e-4);
+  CHECK(laws::off_by(got.weights, want.weights) <= 1e-4);
+}
+
 TEST_CASE("the score of an expected batch is picked beside the step before it, and is the same score") {
   const launched_world world = alone();
   const conduct_options counted{.by = by_rows, .every = 0};

@@ -47,14 +47,14 @@ TEST_CASE("a recorded step of one score tells what all take, but for those that 
     for (std::int32_t k = 0; k < 3; ++k)
       CHECK(of.scores.seconds(k, skewed) == doctest::Approx(takes(k, times[k]).makespan).epsilon(0.02));
   };
-  of.scores.note(1, skewed, takes(1, 1));
+  of.scores.note(1, skewed, in_turn(6), takes(1, 1));
   CHECK(of.scores.measured());
   CHECK(of.scores.measured(1));
   CHECK(!of.scores.measured(2));
   all_take(1, 1, 1);
   // Zero-bubble takes longer than its simulation by others' times.
-  of.scores.note(2, skewed, takes(2, 1.5));
+  of.scores.note(2, skewed, in_turn(6), takes(2, 1.5));
   all_take(1.5, 1, 1.5);
-  of.scores.note(0, skewed, takes(0, 1));
+  of.scores.note(0, skewed, in_turn(6), takes(0, 1));
   all_take(1, 1, 1.5);
 }

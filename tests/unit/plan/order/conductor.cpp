@@ -46,20 +46,28 @@ TEST_CASE("scores take turns where samples are skewed, each where it is the shor
   CHECK(played[2] > 0);
 }
 
+TEST_CASE("scores are compared each with its own order of samples") {
+  const three_scores of;
+  const step_headers skewed = bringing({8, 1, 1, 8, 1, 1});
+  score_orders orders(of.scores, skewed, {});
+  const coming_step listed{of.scores, skewed, 0}, ordered{of.scores, skewed, 0, false, &orders};
+  for (std::int32_t k = 0; k < 3; ++k) {
+    CHECK(listed.seconds(k) == of.scores.seconds(k, skewed));
+    CHECK(ordered.seconds(k) == orders.of(k).seconds);
+    CHECK(ordered.seconds(k) <= listed.seconds(k));
+  }
+  CHECK(ordered.seconds(2) < listed.seconds(2));
+  const std::int32_t next = shortest_by_simulation{.margin = 0}(ordered);
+  for (std::int32_t k = 0; k < 3; ++k) CHECK(ordered.seconds(next) <= ordered.seconds(k));
+}
+
 // By the times of 1F1B zero-bubble would be a sixth shorter; its own are a half longer.
 TEST_CASE("a score that was tried and took longer than its simulation is left again") {
   three_scores of;
   const step_headers even = bringing({1, 1, 1, 1, 1, 1});
   const shortest_by_simulation by{.margin = 0.1};
   const auto note = [&](std::int32_t score, double times) {
-    timeline when;
-    cost_table costs;
-    costs.stages = list<stage_cost>(3, stage_cost{times, times, times});
-    costs.joins.resize(of.all[score].joins, 0.0);
-    costs.updates.resize(3, 0.0);
-    costs.reductions.resize(3, 0.0);
-    REQUIRE(simulate(of.all[score], costs, when).ok());
-    of.scores.note(score, even, when);
+    of.scores.note(score, even, in_turn(6), of.takes(score, even, in_turn(6), times));
   };
   // Until it is known what the one that plays takes, it goes on.
   CHECK(by({of.scores, even, 0, true}) == 0);

@@ -26,6 +26,24 @@ struct three_scores {
                      {sample_split{.samples = 6, .groups = 6}},
                      false,
                      list<stage_cost>(3, stage_cost{1, 1, 1})};
+
+  // A step of a score, with its samples in this order, on places that are so many times as slow.
+  timeline takes(std::int32_t score, const step_headers& of, const sample_order& order,
+                 double times = 1) const {
+    const program& by = all[score];
+    cost_table costs;
+    costs.stages = list<stage_cost>(3, stage_cost{times, times, times});
+    costs.joins.resize(by.joins, 0.0);
+    costs.updates.resize(3, 0.0);
+    costs.reductions.resize(3, 0.0);
+    costs.scale.resize(by.cells(), 0.0);
+    const voice& sings = by.voices[0];
+    for (std::int32_t s = 0; s < 3; ++s)
+      for (std::int32_t m = 0; m < 6; ++m) costs.scale[sings.cell(s, m)] = of.work_of(0, order[m]);
+    timeline when;
+    simulate(by, costs, when);
+    return when;
+  }
 };
 
 }  // namespace motet
