@@ -18,7 +18,8 @@ namespace motet {
 // places: how long a step takes by each of them, with samples that bring so much. Each score has a clock of
 // its own, as the same places take longer in some orders: a backward in two parts costs more than one in
 // one part, and ranks that share processors wait for each other elsewhere. A score that was not recorded
-// yet takes what the last one did that was. Programs outlive it.
+// yet takes what the last one did that was; one whose clock is doubted, as it is old, what is less. Programs
+// outlive it.
 // Asks for: programs of one cast; how each module cuts the samples of a step, and whether its loss compares
 // them; of each place what a unit of work takes in each of its parts, in any unit of time; how many ranks keep
 // their samples in one group, 0: all.
@@ -40,7 +41,9 @@ class cast_scores {
   cast_scores(const std::vector<const program*>& all, const list<sample_split>& splits, bool compares,
               const list<stage_cost>& counted, isize together = 0)
       : samples_(samples_of(all, splits, compares, together)),
-        clocks_(all.size(), place_clock(samples_.front(), counted)) {}
+        counted_(samples_.front(), counted),
+        clocks_(all.size(), counted_),
+        doubted_(all.size(), false) {}
 
   std::int32_t size() const { return static_cast<std::int32_t>(samples_.size()); }
   bool has(std::int32_t score) const { return score >= 0 && score < size(); }
@@ -48,21 +51,34 @@ class cast_scores {
   const program_samples& samples(std::int32_t score) const { return samples_[as_size(score)]; }
   // Whether seconds are seconds; else they are in the unit of the costs that were counted.
   bool measured() const { return latest_ >= 0; }
-  // A step of this score was recorded.
-  bool measured(std::int32_t score) const { return clocks_[as_size(score)].measured(); }
-  // Orders of samples as this score takes them, by its clock.
-  program_order orders(std::int32_t score) const {
-    return {samples(score), clocks_[as_size(measured(score) || latest_ < 0 ? score : latest_)]};
+  // A step of this score was recorded, and its clock is not doubted.
+  bool measured(std::int32_t score) const {
+    return clocks_[as_size(score)].measured() && !doubted_[as_size(score)];
+  }
+  // The step as find(orders) has it, by this score's orders: ordered_step of a program_order.
+  template <class Find>
+  ordered_step ordered(std::int32_t score, Find&& find) const {
+    const place_clock &own = clocks_[as_size(score)], &last = latest_ < 0 ? own : clocks_[as_size(latest_)];
+    if (measured(score)) return find(program_order(samples(score), own));
+    ordered_step by_last = find(program_order(samples(score), last));
+    if (!own.measured()) return by_last;
+    ordered_step by_own = find(program_order(samples(score), own));
+    return by_last.seconds < by_own.seconds ? by_last : by_own;
   }
   // By simulate(), with samples as they are listed.
   double seconds(std::int32_t score, const step_headers& of) const {
-    return orders(score).as_listed(of).seconds;
+    return ordered(score, [&](const program_order& orders) { return orders.as_listed(of); }).seconds;
   }
+  // What was recorded of this score is long ago, and counts as no more than a promise until it is again.
+  void doubt(std::int32_t score) { doubted_[as_size(score)] = score != latest_; }
   // A step of this score was recorded, of these samples in this order.
   void note(std::int32_t score, const step_headers& of, const sample_order& order, const timeline& when) {
     list<double> work;
     samples(score).add_work(of, order, work);
-    clocks_[as_size(score)].note(samples(score), work, when);
+    place_clock& own = clocks_[as_size(score)];
+    if (doubted_[as_size(score)]) own = counted_;
+    own.note(samples(score), work, when);
+    doubted_[as_size(score)] = false;
     latest_ = score;
   }
 
@@ -77,8 +93,10 @@ class cast_scores {
   }
 
   std::vector<program_samples> samples_;  // as each program takes them
-  std::vector<place_clock> clocks_;       // likewise
-  std::int32_t latest_ = -1;              // the score of the last step that was recorded; -1: none was
+  place_clock counted_;
+  std::vector<place_clock> clocks_;  // of each score
+  std::vector<bool> doubted_;        // likewise
+  std::int32_t latest_ = -1;         // the score of the last step that was recorded; -1: none was
 };
 
 }  // namespace motet

@@ -53,10 +53,10 @@ class score_orders {
 
  private:
   ordered_step find(std::int32_t score) {
-    const program_order orders = scores_.orders(score);
-    if (!how_.by) return orders.find(headers_, how_.asked, how_.until);
-    if (!own_) own_ = how_.by(headers_);
-    return orders.judged(headers_, *own_);
+    if (how_.by && !own_) own_ = how_.by(headers_);
+    return scores_.ordered(score, [&](const program_order& orders) {
+      return own_ ? orders.judged(headers_, *own_) : orders.find(headers_, how_.asked, how_.until);
+    });
   }
 
   const cast_scores& scores_;

@@ -18,6 +18,8 @@ struct conduct_options {
   // Steps between two that are recorded, from which costs are corrected, and three when a score is new; 0:
   // costs stay as they were counted.
   isize every = 8;
+  // Steps after which the times of a score that was not recorded any more are doubted; 0: never.
+  isize doubts_after = 256;
   // Each score takes the samples of a step in an order of its own, where one is looked for.
   order_search orders{.asked = {.ranks = false, .slots = false}};
 };
@@ -49,7 +51,10 @@ struct found_step {
 class step_finder {
  public:
   step_finder(cast_scores scores, conduct_options how)
-      : how_(std::move(how)), scores_(std::move(scores)), played_(as_size(scores_.size())) {}
+      : how_(std::move(how)),
+        scores_(std::move(scores)),
+        played_(as_size(scores_.size())),
+        recorded_at_(played_) {}
 
   const cast_scores& scores() const { return scores_; }
 
@@ -70,7 +75,8 @@ class step_finder {
       told.planned_seconds = orders.of(0).seconds;
       told.seconds = out.ordered.seconds = taken.seconds;
       out.ordered.uneven = taken.uneven;
-      const ordered_step listed = how_.orders.wanted() ? scores_.orders(told.score).as_listed(out.of) : taken;
+      const auto as_listed = [&](const program_order& by) { return by.as_listed(out.of); };
+      const ordered_step listed = how_.orders.wanted() ? scores_.ordered(told.score, as_listed) : taken;
       out.ordered.listed_seconds = listed.seconds;
       out.ordered.listed_uneven = listed.uneven;
     }
@@ -81,14 +87,16 @@ class step_finder {
   // This step is the next one; whether it is to be recorded. The last one that was counts for all that are
   // found from here on, so that processes which expect a step and those which do not find with the same costs.
   bool begin(const found_step& next) {
-    if (recorded_)
-      scores_.note(recorded_->first.score(), recorded_->first.of, recorded_->first.order, recorded_->second);
+    if (recorded_) learn(recorded_->first, recorded_->second);
     recorded_.reset();
+    doubt_old();
     playing_ = next.score();
     if (!scores_.has(playing_)) return false;
-    // The first step of a score takes memory, and is none to measure by.
+    // The first step of a score takes memory, and is none to measure by. One that is tried again is measured
+    // at once, so that it is left again where it takes longer.
     const isize before = played_[as_size(playing_)]++;
-    const bool learns = how_.every > 0 && before > 0 && (before < 4 || steps_ % how_.every == 0);
+    const bool learns = how_.every > 0 && before > 0 &&
+                        (before < 4 || steps_ % how_.every == 0 || !scores_.measured(playing_));
     ++steps_;
     return learns;
   }
@@ -96,11 +104,22 @@ class step_finder {
   void note(found_step of, timeline when) { recorded_.emplace(std::move(of), std::move(when)); }
 
  private:
+  void learn(const found_step& of, const timeline& when) {
+    scores_.note(of.score(), of.of, of.order, when);
+    recorded_at_[as_size(of.score())] = steps_;
+  }
+  void doubt_old() {
+    if (how_.every == 0 || how_.doubts_after == 0) return;
+    for (std::int32_t k = 0; k < scores_.size(); ++k)
+      if (scores_.measured(k) && steps_ - recorded_at_[as_size(k)] >= how_.doubts_after) scores_.doubt(k);
+  }
+
   conduct_options how_;
   cast_scores scores_;
   std::int32_t playing_ = 0;
   isize steps_ = 0;
   std::vector<isize> played_;                                  // by each score
+  std::vector<isize> recorded_at_;                             // likewise, the last step that was
   std::optional<std::pair<found_step, timeline>> recorded_{};  // the clocks do not know it yet
 };
 

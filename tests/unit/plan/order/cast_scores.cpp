@@ -20,6 +20,31 @@ TEST_CASE("a step takes what the simulation of its score says, with the work of 
   for (std::int32_t k = 0; k < 3; ++k) CHECK(of.scores.seconds(k, skewed) > of.scores.seconds(k, even));
 }
 
+TEST_CASE("a score whose clock is doubted takes what is less, until it is recorded again") {
+  three_scores of;
+  const step_headers even = bringing({1, 1, 1, 1, 1, 1});
+  const auto note = [&](std::int32_t score, double times) {
+    of.scores.note(score, even, in_turn(6), of.takes(score, even, in_turn(6), times));
+  };
+  const auto seconds = [&](std::int32_t score) { return of.scores.seconds(score, even); };
+  note(2, 1.5);
+  note(0, 1);
+  CHECK(seconds(2) == doctest::Approx(30));
+  of.scores.doubt(2);
+  CHECK_FALSE(of.scores.measured(2));
+  CHECK(seconds(2) == doctest::Approx(20));
+  // It was quick when it was recorded, and others are slow by now.
+  note(1, 3);
+  CHECK(seconds(2) == doctest::Approx(30));
+  // What is recorded now counts alone.
+  note(2, 2);
+  CHECK(of.scores.measured(2));
+  CHECK(seconds(2) == doctest::Approx(40));
+  // The last one that was recorded tells what others take.
+  of.scores.doubt(2);
+  CHECK(of.scores.measured(2));
+}
+
 TEST_CASE("a recorded step of one score tells what all take, but for those that were recorded themselves") {
   three_scores of;
   const step_headers skewed = bringing({4, 1, 2, 1, 1, 3});
