@@ -78,9 +78,10 @@ class orchestrator {
     waits_.at("playing plans");
     promised_plans found = orchestrate(of_);
     for (const promised_plan& each : found.plans) {
-      // Those with multiplexed modules, shared experts or samples that stay whole take no place of others.
-      const bool beside =
-          some_are_multiplexed(each.how) || some_share_experts(each.how) || keeps_whole(each.how);
+      // Those with multiplexed modules, shared experts, rows that are cut before the loss or samples that stay
+      // whole take no place of others.
+      const bool beside = some_are_multiplexed(each.how) || some_share_experts(each.how) ||
+                          of_.cuts_before_loss(each.how) || keeps_whole(each.how);
       tally& own = tallies_[beside ? 1 : 0];
       if (own.judged >= most_judged || own.fit >= wanted) continue;
       // Others that differ in microbatches alone tell little.
@@ -136,15 +137,6 @@ class orchestrator {
         return false;
     return true;
   }
-  static bool keeps_whole(const plan& of) {
-    for (const module_plan& each : of.modules)
-      if (each.long_rows > 0) return true;
-    return false;
-  }
-  static plan with_all_cut(plan of) {
-    for (module_plan& each : of.modules) each.long_rows = 0;
-    return of;
-  }
   // Nothing is started: only what its ranks would hold and compute counts.
   std::unique_ptr<session> open(const plan& how) const {
     session_request asked = s_.request();
@@ -160,7 +152,7 @@ class orchestrator {
     out.schedule = "1f1b";
     for (isize k = 0; k < of_.facts.size(); ++k) {
       const degrees by_samples{.data = cut.data * cut.context, .tensor = cut.tensor};
-      out.modules.push(on_ranks(of_.facts[k].name, 0, of_.cuts_rows(k) ? cut : by_samples));
+      out.modules.push(on_ranks(of_.facts[k].name, 0, of_.cuts_rows(k, cut.context) ? cut : by_samples));
       out.modules.back().group = 1;
       if (has_experts(k, isize{cut.data} * cut.tensor)) out.modules.back().experts = cut.data;
     }
@@ -191,7 +183,8 @@ class orchestrator {
     std::unique_ptr<session> model = open_if_taken(how);
     if (model == nullptr) {
       if (ranks == 1) refuse();
-      return false;
+      // Rows of the modules before the loss are cut only where all of these can be.
+      return of_.cuts_before_loss(how) && leave_rows_before_loss() && count_modules(cut);
     }
     const program_work work = model->work();
     counted_cut counted{cut.tensor, cut.context, cut.data, list<counted_module>(of_.facts.size())};
@@ -212,11 +205,17 @@ class orchestrator {
     }
     // A share of the samples is no cut.
     for (isize k = 0; k < of_.facts.size(); ++k) {
-      if (cut.context > 1 && !of_.cuts_rows(k)) counted.modules[k] = of_.counted(k, {.tensor = cut.tensor});
+      if (cut.context > 1 && !of_.cuts_rows(k, cut.context))
+        counted.modules[k] = of_.counted(k, {.tensor = cut.tensor});
       else if (cut.data > 1 && how.modules[k].experts == 1) counted.modules[k] = of_.counted(k, cut);
     }
     of_.cuts.push(counted);
     if (ranks == 1) whole_ = std::move(model);
+    return true;
+  }
+  bool leave_rows_before_loss() {
+    for (module_facts& each : of_.facts)
+      if (!each.meets) each.rows = 0;
     return true;
   }
   void look_at_data() {

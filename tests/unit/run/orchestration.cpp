@@ -50,6 +50,19 @@ std::unique_ptr<session> make_lonely(const session_request& wanted) {
 const trained_model fed_models[] = {{"fed", make_fed, nullptr, facts_of<fed_speech>}};
 const trained_model whole_models[] = {{"fed", make_whole, nullptr, facts_of<fed_speech>}};
 const trained_model lonely_models[] = {{"fed", make_lonely, nullptr, facts_of<fed_speech>}};
+// Of an eye that tells of so many rows, and of one that cannot be cut, as one whose adapters drop numbers.
+template <motet::isize Rows>
+list<module_facts> facts_of_rows() {
+  list<module_facts> out = facts_of<fed_speech>();
+  out[0].rows = Rows;
+  return out;
+}
+std::unique_ptr<session> make_whole_eye(const session_request& wanted) {
+  if (wanted.how && wanted.how->modules[0].on.split().context > 1) fail(table_is_parted, "the eye is whole");
+  return make_fed(wanted);
+}
+const trained_model long_models[] = {{"fed", make_fed, nullptr, facts_of_rows<256>}};
+const trained_model whole_eye_models[] = {{"fed", make_whole_eye, nullptr, facts_of_rows<256>}};
 training_program fed_program(std::span<const trained_model> models = fed_models) {
   training_program out = speaking_program();
   out.models = models;
@@ -155,6 +168,25 @@ TEST_CASE("plans that the nets refuse are passed over, and told where there is n
                        doctest::Contains("no plan that was counted fits; the last is refused: motet: a plan "
                                          "parts a table of tokens"),
                        error);
+}
+
+TEST_CASE("rows of an eye are counted in parts where it has enough of them and takes such a plan") {
+  // So slow a device that work alone tells.
+  const std::filesystem::path slow = std::filesystem::temp_directory_path() / "motet_slow.json";
+  write_file(slow, R"({"like": "laptop", "devices_per_node": 4, "device": {"single_flops": 1e6}})");
+  const auto found = [&](std::span<const trained_model> models) {
+    const training_program of = fed_program(models);
+    return orchestrate_run(
+        settings_of({"--orchestrate", slow.c_str(), "--data", "random", "--batch", "2"}, of), 4);
+  };
+  const orchestration cut = found(long_models), whole = found(whole_eye_models),
+                      short_rows = found(fed_models);
+  CHECK(cut.considered > whole.considered);
+  CHECK(cut.how.modules[0].on.split().context == 2);
+  CHECK(cut.seconds < whole.seconds);
+  CHECK(whole.how == short_rows.how);
+  CHECK(whole.considered == short_rows.considered);
+  std::filesystem::remove(slow);
 }
 
 TEST_CASE("times of a profile count, and a tower that is not the module's is refused") {

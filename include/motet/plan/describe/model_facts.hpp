@@ -28,6 +28,7 @@ struct module_facts {
   double work = 0;
   isize blocks = 0;   // layers may be halves of these; 0: they are blocks
   isize experts = 0;  // of each mixture among them; 0: there is none
+  isize rows = 0;     // that look at each other: of a text, a picture or a sound, at most; 0: unknown
   constexpr isize whole_blocks() const { return blocks > 0 ? blocks : layers; }
 };
 
@@ -91,11 +92,11 @@ constexpr module_facts facts_of_module() {
   if constexpr (requires { net::config.noised(); }) out.work = work_of_picture(net::config);
   if constexpr (requires { net::config.tower().mix; }) out.experts = net::config.tower().mix.experts;
   if constexpr (requires { net::config.tower(); }) {
-    isize rows = 0;
-    if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();
-    else if constexpr (requires { net::config.heard(); }) rows = net::config.heard().rows();
-    else if constexpr (requires { net::config.context; }) rows = net::config.context;
-    out.work = work_of_sample(net::config.tower(), rows, vocabulary_of_head<net>()) + work_beside<net>(rows);
+    if constexpr (requires { net::config.patches(); }) out.rows = net::config.patches().rows();
+    else if constexpr (requires { net::config.heard(); }) out.rows = net::config.heard().rows();
+    else if constexpr (requires { net::config.context; }) out.rows = net::config.context;
+    out.work =
+        work_of_sample(net::config.tower(), out.rows, vocabulary_of_head<net>()) + work_beside<net>(out.rows);
   }
   return out;
 }

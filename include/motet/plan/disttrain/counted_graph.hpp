@@ -48,8 +48,19 @@ struct counted_graph {
   step_questions ordered{false, false};  // that a run asks of the order of each step's samples
   bool may_cut_apart = false;            // so that each module has owners of its own (cut_apart)
 
-  // The rows of samples are cut of the modules with a loss, which have long ones.
-  bool cuts_rows(isize module) const { return facts[module].meets && facts[module].attends; }
+  // The rows of samples are cut of the modules with a loss, which have long ones; and of those before it where
+  // each part has a tile of a product's rows (0165).
+  bool cuts_rows(isize module, std::int32_t parts) const {
+    constexpr isize fewest_rows = 64;
+    const module_facts& own = facts[module];
+    return own.attends && (own.meets || own.rows >= fewest_rows * parts);
+  }
+  // Some module of a plan that stands before the loss has its samples' rows cut.
+  bool cuts_before_loss(const plan& how) const {
+    for (isize k = 0; k < facts.size(); ++k)
+      if (!facts[k].meets && how.modules[k].on.split().context > 1) return true;
+    return false;
+  }
   // A sample brings this to a module on average.
   double mean_load(isize module) const {
     double sum = 0, count = 0;
@@ -74,6 +85,11 @@ struct counted_graph {
       if (k == module) own = work;
     }
     return all > 0 ? own / all : 1.0 / static_cast<double>(facts.size());
+  }
+  bool has_cut(const degrees& split) const {
+    for (const counted_cut& each : cuts)
+      if (each.tensor == split.tensor && each.context == split.context) return true;
+    return false;
   }
   const counted_module& counted(isize module, const degrees& split, std::int32_t experts = 1) const {
     for (const counted_cut& each : cuts)

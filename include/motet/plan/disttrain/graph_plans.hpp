@@ -13,9 +13,10 @@ namespace detail {
 // Walks through the plans of a graph of modules. Modules that follow each other in the model's order share
 // ranks, as a group; groups have ranks of their own, one behind the other. In a group the module with most
 // work has all degrees, those before it are with its first stage and those behind it with its last one; they
-// have whole samples where it cuts the rows of its own. Or all modules without a loss are spread over the
-// ranks of the others by samples, and may compute where these would wait, or between their computations. Each
-// of these also with experts that replicas share, where that was counted.
+// have whole samples where it cuts the rows of its own, or, where these have rows enough, parts as well, in the
+// place of its tensor parts or beside them. Or all modules without a loss are spread over the ranks of the
+// others by samples or parts of these, and may compute where these would wait; or by samples between their
+// computations. Each of these also with experts that replicas share, where that was counted.
 template <class Visit>
 class graph_plans {
  public:
@@ -78,9 +79,9 @@ class graph_plans {
   }
   void pick_degrees(isize g, std::int32_t first, std::int32_t ranks) {
     each_degrees(ranks, heaviest(groups_[g]), [&](const degrees& split) {
-      for (const bool by_samples : {false, true}) {
-        if (by_samples && (split.tensor == 1 || groups_[g].size() == 1)) continue;
-        put(groups_[g], first, split, by_samples);
+      for (const light_modules have : {whole_samples, by_samples, parts_of_rows, all_by_rows}) {
+        if (!differs(groups_[g], split, have)) continue;
+        put(groups_[g], first, split, have);
         pick_ranks(g + 1, first + ranks);
       }
     });
@@ -90,7 +91,7 @@ class graph_plans {
     for (const counted_cut& cut : of_.cuts) {
       const std::int32_t of_sample = cut.tensor * cut.context;
       if (cut.experts > 1) continue;  // share_experts() asks for these
-      if (cut.context > 1 && !of_.cuts_rows(module)) continue;
+      if (cut.context > 1 && !of_.cuts_rows(module, cut.context)) continue;
       for (std::int32_t stages = 1; stages * of_sample <= ranks && stages <= of_.facts[module].layers;
            ++stages)
         if (ranks % (stages * of_sample) == 0)
@@ -98,16 +99,47 @@ class graph_plans {
             each(degrees{.stages = stages, .data = data, .context = cut.context, .tensor = cut.tensor});
     }
   }
-  void put(const group& all, std::int32_t first, const degrees& split, bool by_samples) {
+  // What a group's light modules have beside the heavy one: whole samples with its tensor parts, or without;
+  // or its context parts as it has them, or as many as it has of both.
+  enum light_modules : std::uint8_t { whole_samples, by_samples, parts_of_rows, all_by_rows };
+  static degrees cut_of(const degrees& split, light_modules have) {
+    if (have == by_samples) return {.data = split.data * split.context * split.tensor};
+    if (have == parts_of_rows) return {.data = split.data, .context = split.context, .tensor = split.tensor};
+    if (have == all_by_rows) return {.data = split.data, .context = split.context * split.tensor};
+    return {.data = split.data * split.context, .tensor = split.tensor};
+  }
+  // Whether that is another plan than those before. Parts are of modules before the loss, at least.
+  bool differs(const group& all, const degrees& split, light_modules have) const {
+    if (have == whole_samples) return true;
+    if (all.size() == 1 || (have == parts_of_rows ? split.context : split.tensor) == 1) return false;
+    if (have == by_samples) return true;
+    const degrees light = cut_of(split, have);
+    if (!of_.has_cut(light)) return false;
     const isize heavy = heaviest(all);
-    const std::int32_t replicas = split.data * split.context, of_stage = replicas * split.tensor,
-                       last = first + (split.stages - 1) * of_stage;
+    bool before_loss = false, others = split.data * split.context > of_.samples;
     for (isize k = all.begin; k < all.end; ++k) {
-      const degrees light =
-          by_samples ? degrees{.data = of_stage} : degrees{.data = replicas, .tensor = split.tensor};
-      made_[k] = k == heavy ? on_ranks(of_.facts[k].name, first, split)
-                            : on_ranks(of_.facts[k].name, k < heavy ? first : last, light);
+      const bool cut = k == heavy ? split.context > 1 : of_.cuts_rows(k, light.context);
+      before_loss = before_loss || (cut && !of_.facts[k].meets);
+      others = others || (cut && k != heavy);
     }
+    return before_loss && others;
+  }
+  // Modules whose rows nobody cuts have whole samples where there are as many.
+  degrees light_cut(isize module, const degrees& split, light_modules have) const {
+    const degrees cut = cut_of(split, have);
+    if (cut.context == 1 || of_.cuts_rows(module, cut.context)) return cut;
+    const degrees whole = cut_of(split, have == all_by_rows ? by_samples : whole_samples);
+    return whole.data <= of_.samples ? whole
+                                     : degrees{.data = split.data, .tensor = split.context * split.tensor};
+  }
+  void put(const group& all, std::int32_t first, const degrees& split, light_modules have) {
+    const isize heavy = heaviest(all);
+    const std::int32_t of_stage = split.data * split.context * split.tensor,
+                       last = first + (split.stages - 1) * of_stage;
+    for (isize k = all.begin; k < all.end; ++k)
+      made_[k] = k == heavy
+                     ? on_ranks(of_.facts[k].name, first, split)
+                     : on_ranks(of_.facts[k].name, k < heavy ? first : last, light_cut(k, split, have));
   }
   void nest() {
     isize first = modules();
@@ -118,17 +150,26 @@ class graph_plans {
     groups_.push(meet);
     each_degrees(of_.ranks, heaviest(meet), [&](const degrees& split) {
       if (split.stages * split.context * split.tensor == 1) return;
-      put(meet, 0, split, false);
-      for (const bool fills : {false, true}) {
-        if (of_.ranks > of_.samples) break;
-        for (isize k = 0; k < first; ++k) {
-          made_[k] = on_ranks(of_.facts[k].name, 0, {.data = of_.ranks});
-          made_[k].fills = fills;
-        }
-        each_microbatches();
-      }
+      put(meet, 0, split, whole_samples);
+      for (const counted_cut& cut : of_.cuts)
+        if (cut.tensor == 1 && cut.experts == 1) spread_before(first, cut.context);
       if (split.stages > 1) multiplex_before(first, made_[heaviest(meet)].on);
     });
+  }
+  // Modules before the first one with a loss are on all ranks, so many of which share each sample.
+  void spread_before(isize first, std::int32_t parts) {
+    if (of_.ranks % parts != 0 || of_.ranks / parts > of_.samples) return;
+    bool cuts = parts == 1;
+    for (isize k = 0; k < first; ++k) cuts = cuts || of_.cuts_rows(k, parts);
+    if (!cuts) return;
+    for (const bool fills : {false, true}) {
+      for (isize k = 0; k < first; ++k) {
+        made_[k] = on_ranks(of_.facts[k].name, 0,
+                            light_cut(k, {.data = of_.ranks / parts, .tensor = parts}, all_by_rows));
+        made_[k].fills = fills;
+      }
+      each_microbatches();
+    }
   }
   // Modules before the first one with a loss have a part of each of its microbatches on each rank, or on each of
   // its tensor groups; the ranks of a replica have parts of its own samples. What messages take is hidden where

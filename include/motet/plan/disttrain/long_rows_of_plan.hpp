@@ -6,6 +6,7 @@
 #include <motet/plan/disttrain/played_step.hpp>
 #include <motet/plan/order/long_rows_of_step.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -108,11 +109,22 @@ inline int long_rows_of(const counted_graph& of, const plan& how, isize module) 
   return static_cast<int>(found);
 }
 
-// The same plan with samples whole that are best so; it stays as it is where none is.
+// The same plan with samples whole that are best so; it stays as it is where none is. Before the loss a sample
+// may be several pictures, of which each is whole or cut, and steps tell of all their rows together.
 inline plan with_long_rows(const counted_graph& of, plan how) {
   for (isize k = 0; k < how.modules.size(); ++k)
-    if (how.modules[k].on.split().context > 1) how.modules[k].long_rows = long_rows_of(of, how, k);
+    if (how.modules[k].on.split().context > 1 && of.facts[k].meets)
+      how.modules[k].long_rows = long_rows_of(of, how, k);
   return how;
+}
+
+// Some samples of a plan stay whole that its context parts share; and the same plan with all of them cut.
+inline bool keeps_whole(const plan& of) {
+  return std::ranges::any_of(of.modules, [](const module_plan& each) { return each.long_rows > 0; });
+}
+inline plan with_all_cut(plan of) {
+  for (module_plan& each : of.modules) each.long_rows = 0;
+  return of;
 }
 
 }  // namespace motet

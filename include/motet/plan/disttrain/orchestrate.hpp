@@ -93,9 +93,9 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 // all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
 // steps, in the order that a run would have them in, and come back with what a step takes. Where modules may
 // be cut apart, each of these is also played so. Plans with multiplexed modules, or with experts that replicas
-// share, are played beside as many others as there would be without, a quarter as many. Where context parts
-// share samples, each plan is also played with those whole that are best so. Whether ranks have room for
-// them is left to the reader.
+// share, are played beside as many others as there would be without, a quarter as many; and so are those in
+// which rows are cut of modules before the loss. Where context parts share samples, each plan is also played
+// with those whole that are best so. Whether ranks have room for them is left to the reader.
 // Asks for: a question with a step at least, and modules that feed each other.
 // Memory: some hundreds of plans, and one program.
 // Errors: none of its own.
@@ -104,7 +104,8 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   promised_plans out;
   std::vector<promised_plan>& all = out.plans;
-  std::vector<promised_plan> beside;  // with multiplexed modules, or with shared experts
+  // With multiplexed modules or shared experts, and with rows that are cut before the loss.
+  std::vector<promised_plan> beside[2];
   const auto sooner = [](const promised_plan& a, const promised_plan& b) { return a.seconds < b.seconds; };
   const auto keep = [&](std::vector<promised_plan>& from, isize most) {
     if (static_cast<isize>(from.size()) <= most) return;
@@ -114,15 +115,18 @@ inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   const list<double> loads = of.mean_loads();
   each_graph_plan(of, [&](const plan& how) {
     ++out.considered;
-    const bool is_beside = some_are_multiplexed(how) || some_share_experts(how);
-    std::vector<promised_plan>& to = is_beside ? beside : all;
+    const bool cuts = of.cuts_before_loss(how),
+               is_beside = cuts || some_are_multiplexed(how) || some_share_experts(how);
+    std::vector<promised_plan>& to = is_beside ? beside[cuts ? 1 : 0] : all;
     const isize most = is_beside ? played / 4 : played;
     to.push_back({how, detail::quick_seconds(of, loads, how)});
     if (static_cast<isize>(to.size()) > 4 * most) keep(to, most);
   });
   keep(all, played);
-  keep(beside, played / 4);
-  all.insert(all.end(), beside.begin(), beside.end());
+  for (std::vector<promised_plan>& each : beside) {
+    keep(each, played / 4);
+    all.insert(all.end(), each.begin(), each.end());
+  }
   for (std::size_t k = 0, cut = all.size(); k < cut; ++k)
     if (plan whole = with_long_rows(of, all[k].how); !(whole == all[k].how)) {
       ++out.considered;

@@ -38,6 +38,7 @@ TEST_CASE("a model's facts are known to the compiler, in its order") {
       (facts[0].name.view() == "picture" && facts[0].key_heads == 4 && facts[0].attends && !facts[0].frozen));
   CHECK(
       (facts[1].name.view() == "caption" && facts[1].key_heads == 2 && facts[1].attends && facts[1].frozen));
+  CHECK((facts[0].rows == 5 && facts[1].rows == 6));
 }
 
 TEST_CASE("a language model's last product is work, whether its table is another one or not") {

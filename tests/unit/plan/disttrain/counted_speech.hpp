@@ -21,12 +21,16 @@ struct speech_question {
   double parameters = 1e6;  // of each module
   double experts = 0;       // of the language model's parameters, those of eight experts in each mixture
   double chosen = 0;        // bytes that come from others for each of its samples, where replicas share these
+  motet::isize seen = 0;    // rows of a picture, which parts share where they are enough
+  double keys = 1e6;        // bytes of keys and values that come from the other parts of it
+  double columns = 1e6;  // bytes that come from others of a tensor group, and of the language model's parts
 };
 
 inline motet::counted_graph counted_speech(const speech_question& asked) {
   using namespace motet;
   counted_graph of;
   of.facts.push({.name = "eye", .layers = 4, .key_heads = 4, .frozen = !asked.eye_learns, .meets = false});
+  of.facts.back().rows = asked.seen;
   of.facts.push({.name = "glue", .attends = false, .from = {0}, .meets = false});
   of.facts.push({.name = "talk",
                  .layers = asked.layers,
@@ -38,9 +42,11 @@ inline motet::counted_graph counted_speech(const speech_question& asked) {
       if (std::max(tensor, context) > (asked.cuts ? 2 : 1)) continue;
       counted_cut cut{.tensor = tensor, .context = context};
       for (const double each : {asked.eye, 1e6, asked.talk}) {
-        const bool talks = cut.modules.size() == 2, rests = cut.modules.empty() && !asked.eye_learns;
-        const int parts = talks ? tensor * context : tensor;
-        const double own = each / parts, exchanged = parts > 1 ? 1e6 : 0;
+        const isize module = cut.modules.size();
+        const bool rests = module == 0 && !asked.eye_learns, shares = of.cuts_rows(module, context);
+        const int parts = shares ? tensor * context : tensor;
+        const double own = each / parts, keys = module == 0 && parts > tensor ? asked.keys : 0,
+                     exchanged = keys + (parts > 1 && (keys == 0 || tensor > 1) ? asked.columns : 0);
         cut.modules.push({own, rests ? 0 : own, rests ? 0 : own, exchanged, exchanged, asked.between,
                           asked.between, asked.parameters / tensor});
       }

@@ -65,6 +65,35 @@ TEST_CASE(
   }
 }
 
+// An eye of few long pictures: on ranks of its own, on the language model's, on all of them.
+TEST_CASE("rows are cut before the loss where each part has enough of them, and such plans are proven") {
+  for (const motet::isize rows : {0, 127, 128, 1024}) {
+    CAPTURE(rows);
+    motet::isize cut = 0, apart = 0, beside = 0, alike = 0, filled = 0, few = 0;
+    const counted_graph of = counted_speech({.ranks = 4, .samples = 2, .layers = 8, .seen = rows});
+    each_graph_plan(of, [&](const plan& how) {
+      const module_plan &eye = how.modules[0], &glue = how.modules[1], &talk = how.modules[2];
+      REQUIRE(glue.on.split().context == 1);
+      REQUIRE(of.cuts_before_loss(how) == (eye.on.split().context > 1));
+      if (eye.on.split().context == 1) return;
+      ++cut;
+      REQUIRE(check_plan(how, of.facts, of.samples).ok());
+      REQUIRE(!eye.multiplexed);
+      // What would fill gaps that are not there is left out when it is played.
+      if (!eye.fills || talk.on.split().stages > 1) REQUIRE(prove_plan(how, of.facts, of.samples).ok());
+      const bool shares = eye.on.find(talk.on.ranks()[0]) >= 0;
+      apart += shares ? 0 : 1;
+      // In the place of the language model's tensor parts, and as it has them.
+      beside += shares && talk.on.split().tensor == 2 && talk.on.split().context == 1 ? 1 : 0;
+      alike += eye.on.split() == talk.on.split() ? 1 : 0;
+      filled += eye.fills ? 1 : 0;
+      few += eye.on.ranks().size() > 2 && !eye.fills ? 1 : 0;
+    });
+    for (const motet::isize each : {cut, apart, beside, alike, filled, few})
+      CHECK((each > 0) == (rows >= 2 * 64));
+  }
+}
+
 TEST_CASE("glue that hardly computes has no ranks of its own") {
   const counted_graph of = counted_speech({.ranks = 4});
   each_graph_plan(of, [&](const plan& how) {

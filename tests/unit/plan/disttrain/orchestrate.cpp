@@ -204,6 +204,45 @@ TEST_CASE("measured blocks that are slow in small microbatches ask for larger on
   CHECK(microbatches() < by_flops);
 }
 
+// One or two long videos on four ranks, of which some idle or make up a pipeline where they are whole.
+TEST_CASE(
+    "rows are cut before the loss where samples are few, and not where keys take longer than they save") {
+  struct row {
+    const char* what;
+    speech_question asked;
+    double gains;  // at least, over all others; 0: they win nothing
+  };
+  const auto asked = [](motet::isize samples, motet::isize seen, double keys, double columns) {
+    return speech_question{
+        .ranks = 4, .samples = samples, .eye = 8e9, .seen = seen, .keys = keys, .columns = columns};
+  };
+  const row rows[] = {{"one", asked(1, 1024, 1e6, 1e6), 1.8},
+                      {"two, with slow columns", asked(2, 1024, 1e6, 4e8), 1.25},
+                      {"many", asked(32, 1024, 1e6, 4e8), 0},
+                      {"slow keys", asked(1, 1024, 1e11, 1e6), 0},
+                      {"short", asked(1, 100, 1e6, 1e6), 0}};
+  for (const row& each : rows) {
+    CAPTURE(each.what);
+    const counted_graph of = counted_speech(each.asked);
+    const promised_plans found = orchestrate(of);
+    double others = 1e300;
+    motet::isize played = 0;
+    for (const promised_plan& one : found.plans) {
+      if (of.cuts_before_loss(one.how)) ++played;
+      else others = std::min(others, one.seconds);
+    }
+    const promised_plan& best = found.plans.front();
+    CHECK((played > 0) == (each.asked.seen >= 128));
+    CHECK(of.cuts_before_loss(best.how) == (each.gains > 0));
+    CHECK(best.seconds * each.gains <= others);
+    CHECK(prove_plan(best.how, of.facts, of.samples).ok());
+    // They take no place of others.
+    speech_question without = each.asked;
+    without.seen = 0;
+    CHECK(orchestrate(counted_speech(without)).plans.front().seconds == others);
+  }
+}
+
 // Replicas that share experts sum fewer gradients, and send each other rows instead.
 TEST_CASE(
     "replicas share experts where their gradients take longer than the rows that these are chosen for") {

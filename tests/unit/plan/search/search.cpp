@@ -509,6 +509,23 @@ TEST_CASE("pins hold, and whether towers share ranks") {
   CHECK(ranks_used(together) == most);
 }
 
+TEST_CASE("an encoder of long rows has context parts where samples are few, or where a pin asks for them") {
+  const cluster_facts on = small_cluster(1, 8);
+  const model_shape model{
+      "video",
+      {{.name = "seen", .layers = 2, .width = 64, .heads = 1, .tokens = 1024, .embedding = 16},
+       {.name = "words", .layers = 2, .width = 64, .heads = 4, .tokens = 16, .embedding = 16}}};
+  search_options one = {};
+  const auto found = [&](isize samples, std::int32_t context) {
+    one.pins = {{.name = "seen", .context = context}};
+    return search_plans(model, on, samples, one).plans[0];
+  };
+  CHECK(found(2, 0).how.modules[0].on.split().context > 1);
+  CHECK(found(2, 0).gives.step_seconds < 0.85 * found(2, 1).gives.step_seconds);
+  CHECK(found(64, 0).how.modules[0].on.split().context == 1);
+  for (const isize samples : {2, 64}) CHECK(found(samples, 2).how.modules[0].on.split().context == 2);
+}
+
 TEST_CASE("towers together beat towers apart where whole ranks are too coarse") {
   // The second one is worth a twentieth of a device.
   const cluster_facts on = small_cluster(1, 4);
