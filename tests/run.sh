@@ -170,7 +170,7 @@ if [ -n "$sanitizing" ]; then tests=OPTIMISED emulated=ON; fi
 
 say "release: programs, packages, headers, kernels, emulated GPUs, whole plans"
 if cmake --preset release -DMOTET_PYTHON="$python" -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_UNIT_TESTS=$tests -DMOTET_INSTRUMENT_EMULATED=$emulated \
-  -DMOTET_GROUP_SIZE=20 -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG $frugal" -DMOTET_STEERING_FLAGS=-O0 -DMOTET_MODELS="quick;quick_glue;quick_adapted;coca_quick;draw_quick;sense_quick;tiny" >build/release.configure.log 2>&1; then
+  -DMOTET_GROUP_SIZE=20 -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG $frugal" -DMOTET_STEERING_FLAGS=-O0 -DMOTET_MODELS="quick;quick_glue;quick_adapted;quick_experts;coca_quick;draw_quick;sense_quick;tiny" >build/release.configure.log 2>&1; then
   grep -A 10 '^-- motet' build/release.configure.log
   build release release
   say "release: tests"

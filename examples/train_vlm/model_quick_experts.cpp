@@ -4,7 +4,8 @@
 namespace motet::train_vlm {
 
 std::unique_ptr<session> make_say_quick_experts(const session_request& wanted) {
-  return make_say_session<cpu::device, say_quick_eye, say_quick_experts_words>("say-quick-experts", wanted);
+  return make_say_session<cpu::device, say_quick_eye, say_quick_experts_words, say_form{.halves = true}>(
+      "say-quick-experts", wanted);
 }
 
 }  // namespace motet::train_vlm

@@ -4,8 +4,8 @@
 namespace motet::train_vlm {
 
 std::unique_ptr<session> make_say_quick_glue(const session_request& wanted) {
-  return make_say_session<cpu::device, say_quick_eye, say_quick_words, learning_part::glue>("say-quick-glue",
-                                                                                            wanted);
+  return make_say_session<cpu::device, say_quick_eye, say_quick_words,
+                          say_form{.learns = learning_part::glue}>("say-quick-glue", wanted);
 }
 
 }  // namespace motet::train_vlm

@@ -4,7 +4,7 @@
 namespace motet::train_vlm {
 
 std::unique_ptr<session> make_say_quick_joined(const session_request& wanted) {
-  return make_say_session<cpu::device, say_quick_eye, say_quick_words, learning_part::all, 2>(
+  return make_say_session<cpu::device, say_quick_eye, say_quick_words, say_form{.squares = 2}>(
       "say-quick-joined", wanted);
 }
 

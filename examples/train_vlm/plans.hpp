@@ -7,7 +7,7 @@
 // these, by name: what --plan chooses from, and what a plan of one's own may begin with (--explain prints
 // each as JSON). They fit every model here: at most four stages of the eye and two of the language model, at
 // most four parts of a layer. Two chunks on each of two ranks want four layers of the language model, which
-// say-quick has not, and experts to share say-quick-experts alone has.
+// say-quick has not; experts to share, and an eye in halves of blocks, say-quick-experts alone has.
 namespace motet::train_vlm {
 
 namespace seeing_plans {
@@ -231,6 +231,12 @@ constexpr plan filled_deep() {
   return filling(of_ranks(2, "1f1b", placed("eye", {.stages = 2}, {0, 1}, 4), placed("glue", {}, {1}, 4),
                           placed("talk", {.stages = 2}, {0, 1}, 4)));
 }
+// Of the eye's eight halves of blocks the second rank, which has the glue and the words too, has three.
+constexpr plan filled_halves() {
+  plan out = filled_deep();
+  for (const isize halves : {5, 3}) out.modules[0].layers.push(halves);
+  return out;
+}
 
 // Each rank of the language model has the eye for its part of every microbatch, and its computations stand
 // between the language model's, by their distance in the pipeline.
@@ -373,6 +379,9 @@ inline constexpr named_plan plans[] = {
      seeing_plans::filled_4},
     {"filled-deep", "eye and language model in two stages each on the same two ranks, the eye in the gaps",
      seeing_plans::filled_deep},
+    {"filled-halves",
+     "filled-deep, and the eye's first stage ends within a block, which wants halves (say-quick-experts)",
+     seeing_plans::filled_halves},
     {"multiplexed",
      "the language model in two stages, the eye between its computations on both, with half of each "
      "microbatch",

@@ -18,20 +18,19 @@ namespace motet::train_vlm {
 
 // A language model that sees: of each sample it is given some pieces, and asked for others. Of a pair, as
 // benchmarks have them, it is given the picture, and asked for the caption.
-template <class Device, vit_config Eye, decoder_config Words, learning_part Part, isize Squares,
-          class Numbers>
-class say_session final : public trained_session<say_session<Device, Eye, Words, Part, Squares, Numbers>,
-                                                 Device, say_model<Eye, Words, Part, Squares>, Numbers> {
+template <class Device, vit_config Eye, decoder_config Words, say_form Form, class Numbers>
+class say_session final : public trained_session<say_session<Device, Eye, Words, Form, Numbers>, Device,
+                                                 say_model<Eye, Words, Form>, Numbers> {
  public:
-  using net = say_net<Eye, Words, Squares>;
-  static constexpr isize lead = lead_of(Eye, Squares), rows_of_picture = net::eye::rows_of_picture,
+  using net = say_net<Eye, Words, Form.squares>;
+  static constexpr isize lead = lead_of(Eye, Form.squares), rows_of_picture = net::eye::rows_of_picture,
                          rows_shown = rows_of_picture - lead, most_pictures = net::most_pictures;
 
   say_session(const char* name, const session_request& wanted)
       : say_session::trained_session(facts(name), wanted) {}
 
   // The result is valid until the next call.
-  typename say_model<Eye, Words, Part, Squares>::batch inputs(const step_input& batch) {
+  typename say_model<Eye, Words, Form>::batch inputs(const step_input& batch) {
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) {
       const pictured_tokens& all = *pieces;
       row_offsets_.clear();
@@ -61,7 +60,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     return said;
   }
   void gather() override {
-    weights_ = merged_weights<say_model<Eye, Words, Part, Squares>>(
+    weights_ = merged_weights<say_model<Eye, Words, Form>>(
         this->tests_averages() ? this->trained().averages() : this->trained().weights());
     speaker_.reset();
   }
@@ -105,13 +104,12 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   std::optional<speaker<net>> speaker_;
 };
 
-template <class Device, vit_config Eye, decoder_config Words, learning_part Part = learning_part::all,
-          isize Squares = 1>
+template <class Device, vit_config Eye, decoder_config Words, say_form Form = say_form{}>
 std::unique_ptr<session> make_say_session(const char* name, const session_request& wanted) {
   if (wanted.precision == "fp32")
-    return std::make_unique<say_session<Device, Eye, Words, Part, Squares, fp32>>(name, wanted);
+    return std::make_unique<say_session<Device, Eye, Words, Form, fp32>>(name, wanted);
   if constexpr (trains_in_bf16<Device>)
-    return std::make_unique<say_session<Device, Eye, Words, Part, Squares, mixed_bf16>>(name, wanted);
+    return std::make_unique<say_session<Device, Eye, Words, Form, mixed_bf16>>(name, wanted);
   else refuse_precision(wanted.precision);
 }
 
