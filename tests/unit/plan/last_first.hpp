@@ -8,7 +8,7 @@ namespace motet {
 
 // What a program might write itself: all forwards, then all backwards, the last microbatch first. `Flaw` says
 // what else than the plan's numbers it writes.
-enum class flaw { none, voices, stages, chunks, microbatches, ranks, losses, place };
+enum class flaw { none, voices, stages, chunks, microbatches, ranks, losses, place, turned };
 
 template <flaw Flaw = flaw::none>
 struct last_first {
@@ -21,12 +21,15 @@ struct last_first {
     tower.chunks = Flaw == flaw::chunks ? 2 : 1;
     tower.microbatches = of.microbatches + (Flaw == flaw::microbatches ? 1 : 0);
     if (Flaw == flaw::losses) tower.join = 0;
-    const int number = out.add(tower, [](int stage) { return Flaw == flaw::place ? stage + 1 : stage; });
+    const int number = out.add(tower, [&](int stage) {
+      return Flaw == flaw::place ? stage + 1 : Flaw == flaw::turned ? of.stages - 1 - stage : stage;
+    });
     if (Flaw == flaw::voices) out.add(tower, [](int stage) { return stage; });
     for (int rank = 0; rank < of.stages; ++rank) {
+      const int stage = Flaw == flaw::turned ? of.stages - 1 - rank : rank;
       out.rank();
-      for (int m = 0; m < of.microbatches; ++m) out.play(op::forward, number, rank, m);
-      for (int m = of.microbatches; m-- > 0;) out.play(op::backward, number, rank, m);
+      for (int m = 0; m < of.microbatches; ++m) out.play(op::forward, number, stage, m);
+      for (int m = of.microbatches; m-- > 0;) out.play(op::backward, number, stage, m);
     }
     if (Flaw == flaw::ranks) out.rank();
     return out;

@@ -287,8 +287,10 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   plan& of = proven.value;
   world.require_ranks(of.cluster.ranks);
   plan_scores scores;
-  if (how.conduct) scores = scores_of_plan(proven, wanted.facts, how.batch);
+  if (how.conduct || !how.own_scores.empty())
+    scores = scores_of_plan(proven, wanted.facts, how.batch, how.own_scores);
   else scores.add(std::string(of.schedule.view()), proven.order);
+  if (!scores.other_casts.empty()) fail(other_cast, scores.other_casts.front());
   if (std::any_of(of.modules.begin(), of.modules.end(), [](const auto& each) { return each.pieces == 0; }))
     detail::settle_pieces(of, model, compile(proven.order),
                           detail::choices_of(of, how.recompute, how.keep_outputs), how.batch);
@@ -297,6 +299,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   run_identity& same = ready.same;
   same.add("model", write_json(ready.description));
   same.add("plan", write_json(plan_json(ready.plan)));
+  same.add("scores", ready.scores.told());
   same.add("batch", std::to_string(how.batch));
   same.add("seed", std::to_string(how.seed));
   std::string kinds;

@@ -60,6 +60,9 @@ struct trainer_options {
   // Whether scores of the plan's cast take turns from step to step (plan/prove/scores_of_plan.hpp): each
   // step says which it plays, see conducted_steps. On processors alone.
   bool conduct = false;
+  // Schedules of the program's own whose scores take turns with these, as in {mine{}}; with one they do,
+  // asked or not.
+  std::vector<named_schedule> own_scores{};
   // Where ranks of processors put what backward needs, by a plan that offloads: into files in this folder, or,
   // without one, elsewhere in memory.
   std::string offload_folder{};

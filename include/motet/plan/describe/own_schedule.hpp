@@ -57,4 +57,14 @@ constexpr own_schedule own_schedule_of() {
   return {};
 }
 
+// A schedule of a program's own and its name: what is written beside those of the library.
+struct named_schedule {
+  label name{};
+  own_schedule of{};
+
+  constexpr named_schedule() = default;
+  template <orders_a_module Schedule>
+  constexpr named_schedule(Schedule) : name(Schedule::name), of(own_schedule_of<Schedule>()) {}
+};
+
 }  // namespace motet

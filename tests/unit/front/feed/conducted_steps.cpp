@@ -4,6 +4,7 @@
 #include <motet/front/feed/conducted_steps.hpp>
 
 #include "deviation.hpp"
+#include "unit/plan/last_first.hpp"
 #include "unit/runtime/small_edges.hpp"
 
 #include <doctest/doctest.h>
@@ -186,6 +187,30 @@ TEST_CASE("a trainer names its scores, and a plan with one is played by that one
   conducted_steps wrong(several, samples, {.by = [](const coming_step&) { return 7; }});
   CHECK_THROWS_WITH_AS(wrong.step(data.get(), 1e-3), doctest::Contains("score 7 was picked, there are"),
                        error);
+}
+
+TEST_CASE("a schedule of a program's own takes turns with the plan's, or is refused with why") {
+  const launched_world world = alone();
+  trainer<fed_speech> one(world, {.batch = samples});
+  const seen want = steps_of(one, 3, [&](const auto& batch, const auto&) { return one.step(batch, 1e-3); });
+  trainer<fed_speech> train(world, apart("1f1b"), {.batch = samples, .own_scores = {last_first<>{}}});
+  CHECK(train.scores().names[1] == "last_first");
+  CHECK(train.scores().names.size() > 2);
+  // It plays the first and the third step.
+  conducted_steps steps(train, samples, {.by = [](const coming_step& next) { return 1 - next.playing; }});
+  const seen got =
+      steps_of(train, 3, [&](const auto& batch, const auto&) { return steps.step(batch, 1e-3); });
+  CHECK(got.played == std::vector<std::int32_t>{1, 0, 1});
+  CHECK(laws::off_by(got.losses, want.losses) <= 1e-5);
+  CHECK(laws::off_by(got.weights, want.weights) <= 1e-4);
+  const auto refused = [&](const named_schedule& given, const char* what) {
+    CHECK_THROWS_WITH_AS(
+        (trainer<fed_speech>(world, apart("1f1b"), {.batch = samples, .own_scores = {given}})),
+        doctest::Contains(what), error);
+  };
+  refused(last_first<flaw::turned>{}, "last_first: voice 2 has 2 as the rank of a stage, wanted 1");
+  refused(last_first<flaw::turned>{}, "[MT-R75]");
+  refused(last_first<flaw::losses>{}, "talk: last_first writes 6 losses of its own, wanted 0");
 }
 
 TEST_CASE("where ranks may hold so many bytes, scores that may want more stay out") {

@@ -15,5 +15,7 @@ TEST_CASE(
   static_assert(!(mine == own_schedule_of<last_first<flaw::ranks>>()));
   static_assert(mine.check({.stages = 2, .microbatches = 3, .chunks = 1}).ok());
   CHECK_FALSE(mine.check({.stages = 0, .microbatches = 3, .chunks = 1}).ok());
+  constexpr named_schedule named = last_first<>{};
+  static_assert(named.name == label("last_first") && named.of == mine);
   CHECK(mine.write({.stages = 2, .microbatches = 3}).codes() == last_first<>::write({2, 3}).codes());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/plan/prove/scores_of_plan.hpp>
 
+#include "unit/plan/last_first.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -82,6 +84,26 @@ TEST_CASE("batch_sync takes turns with itself, by what it keeps") {
   CHECK(std::count(found.names.begin(), found.names.end(), "batch_sync, half kept") == 1);
   CHECK(std::count(found.names.begin(), found.names.end(), "batch_sync, none kept") == 1);
   CHECK(says(found.left_out, "batch_sync, all kept: the same score as batch_sync"));
+}
+
+// Of any other the proof says what is wrong, and another cast is one.
+TEST_CASE("schedules of a program's own take turns with those of the library") {
+  const plan of = one_behind_another("1f1b");
+  const proven_plan proven = require_proven(of, speech(), 64);
+  const plan_scores found = scores_of_plan(proven, speech(), 64, {last_first<>{}});
+  CHECK(found.names[1] == "last_first");
+  CHECK(found.names.size() == found_by(of, speech()).names.size() + 1);
+  CHECK(prove(found.orders[1]).ok());
+  CHECK(found.other_casts.empty());
+  const plan_scores twice = scores_of_plan(proven, speech(), 64, {last_first<>{}, last_first<>{}});
+  CHECK(twice.names == found.names);
+  CHECK(says(twice.left_out, "last_first: the same score as last_first"));
+  const plan_scores turned = scores_of_plan(proven, speech(), 64, {last_first<flaw::turned>{}});
+  CHECK(turned.names == found_by(of, speech()).names);
+  CHECK(turned.other_casts ==
+        std::vector<std::string>{"last_first: voice 1 has 2 as the rank of a stage, wanted 1"});
+  CHECK_THROWS_WITH_AS(scores_of_plan(proven, speech(), 64, {last_first<flaw::stages>{}}),
+                       doctest::Contains("talk: last_first writes 3 stages, wanted 2"), error);
 }
 
 TEST_CASE("a score that is left out later says why as well") {
