@@ -39,7 +39,7 @@ inline constexpr bool has_compiled_ranks<mixed_bf16, cpu::device> = true;
 // Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all. Rooms that
 // follow rows (trainer_options::rooms) grow to the longest step.
 // Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-R60, MT-R61, MT-R72, MT-R73,
-// MT-R74
+// MT-R74, MT-R75
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;

@@ -101,6 +101,11 @@ inline void explain_run(session& model, const run_settings& s, const data_folder
   }
 }
 
+// Which scores take turns, and why others do not.
+inline void print_scores(const score_names& of, const run_settings& s) {
+  for (const std::string& each : words_on(of, s.conduct_margin)) std::printf("conduct   %s\n", each.c_str());
+}
+
 // The plan itself.
 inline void print_head(const chosen_plan& chosen, const run_settings& s) {
   const plan& of = chosen.value;
@@ -151,9 +156,7 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   }
   waits.finish();
   print_head(chosen, s);
-  if (const score_names* const scores = model.scores())
-    for (const std::string& each : words_on(*scores, s.conduct_margin))
-      std::printf("conduct   %s\n", each.c_str());
+  if (const score_names* const scores = model.scores()) print_scores(*scores, s);
   explain_learning(s);
   const double step = print_meaning(stdout, meaning, processors);
   std::printf("counted   %s\n", counted.words.c_str());

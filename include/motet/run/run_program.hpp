@@ -127,11 +127,15 @@ inline void tell_plan(const run_settings& s, chosen_plan chosen) {
     return;
   }
   print_head(chosen, s);
-  score order;
-  enforce(write_plan(chosen.value, s.trained().facts(), order, s.batch), chosen.name);
+  const list<module_facts> facts = s.trained().facts();
+  proven_plan proven{chosen.value, {}};
+  enforce(write_plan(chosen.value, facts, proven.order, s.batch), chosen.name);
   std::printf(
       "proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n",
-      order.codes().size(), order.ranks());
+      proven.order.codes().size(), proven.order.ranks());
+  if (!s.conduct) return;
+  print_scores(scores_of_plan(proven, facts, s.batch), s);
+  if (s.rank_bytes > 0) std::printf("conduct   --explain says which of them need more than --rank-bytes\n");
 }
 
 // `line` is what wrote the settings.

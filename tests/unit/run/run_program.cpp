@@ -78,6 +78,12 @@ TEST_CASE("scores that take turns: which, how often each plays, and what that ca
   const ended both =
       run({"--data", "random", "--steps", "2", "--plan", "beside", "--conduct", "--reorder", "all"}, speaks);
   CHECK(both.status == 0);
+  // Without a model the proof alone says which take turns.
+  const ended proven = run({"--plan", "beside", "--check", "--conduct", "--rank-bytes", "9"}, speaks);
+  CHECK(proven.status == 0);
+  CHECK(holds(proven.said, "conduct   batch_sync"));
+  CHECK(holds(proven.said, "conduct   without zb_v: "));
+  CHECK(holds(proven.said, "conduct   --explain says which of them need more than --rank-bytes\n"));
   for (const char* const each :
        {"  score gpipe", "reordered 1.25x", "conducted: 1f1b played", "reordered: steps"})
     CHECK(holds(both.said, each));
