@@ -57,6 +57,11 @@ grep -q '^groups    2 of ranks, out of which no sample goes$' out || fail "--exp
 expect 2 'so no row can cross; take --reorder all' $run --steps 1 --plan data-2 --reorder modules
 succeed $run --rows 500 --steps 4 --no-report --metrics filled.jsonl --plan apart
 ordered all filled.jsonl --rows 500 --plan apart
+# By whatever score, too.
+ordered all apart.jsonl --plan apart --conduct
+grep -q '^conduct 1f1b, .* take turns' out && grep -q '^conducted: 1f1b played [1-4] steps*, ' out && grep -q '"played"' ordered.jsonl || fail "--conduct does not tell"
+succeed $run --steps 1 --plan apart --conduct --check
+grep -q '^conduct   1f1b, .*zb_h1.* take turns' out && grep -q '^conduct   without zb_v: ' out || fail "--check does not tell which scores take turns"
 succeed $run --steps 1 --plan data-2 --reorder ranks --explain
 grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
 grep -q '^producers [1-9][0-9]* keeps* up with the steps (--producers [1-9].* by forecast$' out || fail "--explain of a plan does not tell how many producers keep up"
@@ -78,6 +83,12 @@ if command -v mpirun >/dev/null 2>&1; then
     [ $status -eq 0 ] && grep -q 'step 3/3.*  reordered ' out || fail "status $status of two processes in the same order"
     timeout -k 5 100 mpirun $one all : $one slots >out 2>err
     [ $? -eq 3 ] && grep -q 'setting reorder.*MT-R26' err || fail "processes with other orders are not refused"
+    # Each asks a conductor of its own, and all play the same.
+    one="-n 1 $train --data few --model say-quick --batch 8 --threads 1 --seed 3 --steps 6 --no-report --metrics spread.jsonl --plan apart --reorder all --conduct --conduct-margin 0"
+    timeout -k 5 100 mpirun $one : $one >out 2>err
+    [ $? -eq 0 ] && grep -q '^conducted: 1f1b played [1-6] steps*, .* by simulation with measured times' out || fail "two processes are not conducted: $(cat out err)"
+    losses spread.jsonl | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+      fail "two processes that are conducted have other losses than one rank"
   }
 fi
 
