@@ -55,12 +55,15 @@ struct ranks_on<cuda::device> {
   static std::unique_ptr<ranks_here<Numbers, cuda::device>> make(
       const launched_world& world, const model_table<cuda::context, Numbers>& model, proven_ranks wanted,
       const trainer_options& how) {
-    // Lanes divide multiprocessors where a plan says so; else the GPU gives them to whoever comes.
-    for (const module_plan& each : wanted.plan.modules)
-      if (each.share > 0) {
-        const list<double> shares = shares_of_lanes(wanted.plan);
-        wanted.config.each.shares.assign(shares.begin(), shares.end());
-      }
+    // Lanes divide multiprocessors where a plan says so; else the GPU gives them to whoever comes, and to lanes
+    // that fill what others leave.
+    if (says_shares(wanted.plan)) {
+      const list<double> shares = shares_of_lanes(wanted.plan);
+      wanted.config.each.shares.assign(shares.begin(), shares.end());
+    } else {
+      const list<bool> yields = yields_of_lanes(wanted.plan);
+      wanted.config.each.yields.assign(yields.begin(), yields.end());
+    }
     if (world.is_one_of_many()) {
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
       return std::make_unique<hosted_ranks<Numbers, cuda::device, detail::nccl_rank>>(model,

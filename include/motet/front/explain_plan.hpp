@@ -159,11 +159,6 @@ inline void share_threads(cost_table& costs, const plan& of, int threads) {
   }
 }
 
-// Whether the lanes of a plan have multiprocessors of their own; else a GPU gives them to whoever comes.
-inline bool shares_multiprocessors(const plan& of) {
-  return std::any_of(of.modules.begin(), of.modules.end(),
-                     [](const module_plan& each) { return each.share > 0; });
-}
 // GPUs as lanes have them: each lane is a stream, which has the whole rank where no other is busy, unless the
 // plan says a share.
 inline void share_multiprocessors(cost_table& costs, const plan& of) {
@@ -171,7 +166,7 @@ inline void share_multiprocessors(cost_table& costs, const plan& of) {
   if (shares.size() < 2) return;
   costs.shares = shares;
   costs.by_itself.resize(0);
-  if (shares_multiprocessors(of)) costs.by_itself = shares;
+  if (says_shares(of)) costs.by_itself = shares;
 }
 inline void share_lanes(cost_table& costs, const plan& of, computed_by by, int threads) {
   if (by == computed_by::gpus) share_multiprocessors(costs, of);
@@ -261,10 +256,16 @@ inline void print_lanes(std::FILE* out, const plan_meaning& what) {
           what.threads, what.threads == 1 ? "thread" : "threads", lanes);
     return;
   }
-  if (!shares_multiprocessors(what.from)) {
+  if (!says_shares(what.from)) {
+    std::string yielding;
+    const list<bool> yields = yields_of_lanes(what.from);
+    for (isize k = 0; k < lanes; ++k)
+      if (yields[k]) yielding += (yielding.empty() ? "; of lane " : ", ") + std::to_string(k);
+    if (!yielding.empty()) yielding += " only what the others leave";
     std::fprintf(out,
                  "lanes     are streams: the GPU gives a rank's multiprocessors to whoever comes, as no "
-                 "module has a share\n");
+                 "module has a share%s\n",
+                 yielding.c_str());
     return;
   }
   std::string parts;

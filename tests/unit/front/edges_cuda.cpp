@@ -17,7 +17,8 @@ namespace {
 using speech = small_fan;
 constexpr motet::isize samples = 6;
 
-void compare(const plan* spread) {
+// Returns the priority of the first rank's stream, in its first lane.
+int compare(const plan* spread) {
   const char* const words[] = {"program", "--threads", "1"};
   const launched_world world = launch(3, words);
   trainer<speech> wanted(world, {.batch = samples});
@@ -32,6 +33,9 @@ void compare(const plan* spread) {
     CHECK(laws::off_by(a.loss, b.loss) <= 1e-4 * b.loss);
     if (k == 0) CHECK(laws::off_by(a.gradient_norm, b.gradient_norm) <= 1e-4 * b.gradient_norm);
   }
+  int priority = 0;
+  motet::cuda::check(cudaStreamGetPriority(found.device().on().stream(), &priority), "cudaStreamGetPriority");
+  return priority;
 }
 
 }  // namespace
@@ -71,8 +75,22 @@ TEST_CASE("and in lanes, where rows go from one to another and back") {
     spread.cluster.ranks = ranks;
     spread.modules[3].on = mesh::from(ranks - 1, {});
     spread.modules[3].lane = 1;
-    compare(&spread);
+    CHECK(compare(&spread) == 0);
   }
   for (module_plan& own : spread.modules) own.share = own.lane == 0 ? 0.5 : 0.25;
   compare(&spread);
+}
+
+TEST_CASE("and in a lane that fills, which yields to the other") {
+  plan spread;
+  spread.cluster.ranks = 2;
+  spread.schedule = "1f1b";
+  for (const char* const name : {"eye", "glue", "lens", "ear", "talk"}) {
+    module_plan own = on_ranks(name, 0, name[0] == 't' ? degrees{.stages = 2} : degrees{}, 3);
+    own.group = 1;
+    own.fills = name[0] != 't';
+    own.lane = own.fills ? 1 : 0;
+    spread.modules.push(own);
+  }
+  CHECK(compare(&spread) < 0);
 }

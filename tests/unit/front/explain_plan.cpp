@@ -142,6 +142,11 @@ TEST_CASE("lanes of a GPU are streams, with multiprocessors of their own where t
   CHECK(streams.find("measured  1.0 GFLOP/s on a GPU, and 1.0 GB/s copied by the host") != std::string::npos);
   CHECK(streams.find("a step with a GPU for each rank") != std::string::npos);
   CHECK(streams.find("thread") == std::string::npos);
+  CHECK(streams.find("leave") == std::string::npos);
+  of.modules[1].fills = true;
+  CHECK(told().find("whoever comes, as no module has a share; of lane 1 only what the others leave\n") !=
+        std::string::npos);
+  of.modules[1].fills = false;
   for (module_plan& each : of.modules)
     if (each.lane == 1) each.share = .25;
   share_lanes(costs, of, computed_by::gpus, 1);

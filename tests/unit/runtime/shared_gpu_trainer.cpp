@@ -240,6 +240,30 @@ TEST_CASE("lanes count their own memory, record graphs of their own, and divide 
   CHECK(learned[0] == learned[1]);
 }
 
+TEST_CASE("lanes that yield have streams of less priority, until shares divide the multiprocessors") {
+  const plan both =
+      in_lanes(1, on_ranks("picture", 0, {1, 1, 1, 1}, 2), on_ranks("caption", 0, {1, 1, 1, 1}, 2));
+  score order;
+  REQUIRE(write_plan(both, facts_of<towers>(), order).ok());
+  pipeline_config config;
+  config.batch = 8;
+  config.modules = choices_of(both);
+  const auto priorities = [&] {
+    on_gpu<towers> many(order, config);
+    many.prepare();
+    std::vector<int> found;
+    for (const std::int32_t lane : {0, 1})
+      motet::cuda::check(
+          cudaStreamGetPriority(many.ranks().end(0).lanes().of(lane).stream(), &found.emplace_back()),
+          "cudaStreamGetPriority");
+    return found;
+  };
+  CHECK(priorities() == std::vector<int>{0, 0});
+  config.each.yields = {false, true};
+  const std::vector<int> unlike = priorities();
+  CHECK(unlike[0] < unlike[1]);  // the lower number comes first
+}
+
 TEST_CASE("shares of lanes change between steps, and what is learned does not") {
   const plan both =
       in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2));

@@ -23,6 +23,23 @@ constexpr list<double> shares_of_lanes(const plan& of) {
   return shares;
 }
 
+// Whether lanes have shares because a module says so; GPUs divide their multiprocessors by these alone.
+constexpr bool says_shares(const plan& of) {
+  for (const module_plan& each : of.modules)
+    if (each.share > 0) return true;
+  return false;
+}
+// Whether each lane of a plan yields to the others, as all of its modules fill what those leave.
+constexpr list<bool> yields_of_lanes(const plan& of) {
+  list<bool> yields;
+  for (const module_plan& each : of.modules) {
+    if (each.lane >= yields.size()) yields.resize(each.lane + 1, false);
+    yields[each.lane] = true;
+  }
+  for (const module_plan& each : of.modules) yields[each.lane] = yields[each.lane] && each.fills;
+  return yields;
+}
+
 // A lane is one of those that a rank has, all its modules say one share or none, and lanes that say none are
 // left something by the others. got and wanted are lanes, or hundredths of a rank.
 constexpr verdict check_lanes(const plan& of) {

@@ -24,6 +24,8 @@ struct rank_options {
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
   // Each lane that computes has this share of the threads while others do as well; none: even ones.
   std::vector<double> shares{};
+  // Where lanes are streams: whether each lane begins only what the others leave; none: all are alike.
+  std::vector<bool> yields{};
   room_options rooms{};
   // Where ranks of processors put what backward needs, by a plan that offloads: a folder, or the process's own
   // memory.
@@ -64,6 +66,9 @@ class rank_homes {
         own->offload_folder = how.offload_folder;
         own->sheet = &sheet;
       }
+    if constexpr (requires { end(0).yield_lanes(std::vector<bool>{}); })
+      for (const std::int32_t r : ranks)
+        if (!how.yields.empty() && shares.computing(r) > 1) end(r).yield_lanes(how.yields);
     // Where lanes are streams of a GPU, its multiprocessors are divided as threads are elsewhere.
     if constexpr (requires { end(0).share_lanes(std::vector<double>{}); })
       for (const std::int32_t r : ranks)

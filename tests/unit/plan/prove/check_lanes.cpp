@@ -52,6 +52,24 @@ TEST_CASE("modules beside the others have the next lane, and lanes without a sha
   CHECK(why_not(both) == "");
 }
 
+TEST_CASE("lanes whose modules all fill yield to those of others, and shares are said or not") {
+  const auto yields_of = [](const plan& of) {
+    const list<bool> found = yields_of_lanes(of);
+    return std::vector<bool>(found.begin(), found.end());
+  };
+  plan of = on_two_ranks().beside({"eye", "glue"});
+  CHECK_FALSE(says_shares(of));
+  CHECK(yields_of(of) == std::vector<bool>{false, false});
+  of.modules[0].fills = true;
+  CHECK(yields_of(of) == std::vector<bool>{false, false});
+  of.modules[1].fills = true;
+  CHECK(yields_of(of) == std::vector<bool>{false, true});
+  // A lane in which nothing computes yields to nobody.
+  of.modules[1].lane = 3;
+  CHECK(yields_of(of) == std::vector<bool>{false, true, false, true});
+  CHECK(says_shares(on_two_ranks().beside("eye", .25)));
+}
+
 TEST_CASE("voices of a plan are in its modules' lanes, filled or not") {
   for (const bool fills : {false, true}) {
     plan of = on_two_ranks().beside({"eye", "glue"}, .25);

@@ -36,8 +36,9 @@ class real {
 // recipes in parts, made when first asked for.
 class engine {
  public:
-  // An engine is on the current GPU, with another's stream or one of its own.
-  explicit engine(cudaStream_t stream = nullptr) : stream_(stream), owns_(stream == nullptr) {
+  // An engine is on the current GPU, with another's stream or one of its own, of this priority.
+  explicit engine(cudaStream_t stream = nullptr, int priority = 0)
+      : stream_(stream), owns_(stream == nullptr) {
     require_gpus();
     check(cudaGetDevice(&gpu_), "cudaGetDevice");
     check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, gpu_),
@@ -46,7 +47,9 @@ class engine {
     step_ = buffer<std::uint64_t>(1);
     said_ = pinned_buffer<double>(1);
     next_step_ = pinned_buffer<std::uint64_t>(step_count);
-    if (owns_) check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    if (owns_)
+      check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority),
+            "cudaStreamCreateWithPriority");
     set_step(0);
   }
   engine(const engine&) = delete;

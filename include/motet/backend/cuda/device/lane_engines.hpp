@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/device/engine.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,18 @@ class lane_engines {
   lane_engines& operator=(const lane_engines&) = delete;
   ~lane_engines() { clear(); }
 
+  // Where some lanes yield, the GPU begins blocks of the others first while both have some. Before any lane is
+  // asked for.
+  void yield(std::vector<bool> lanes) { yields_ = std::move(lanes); }
+  // Of a lane's stream: of those that do not yield one step above the least, so that messages, which have the
+  // greatest, stay before what is computed. GPUs without priorities have one for all.
+  int priority(std::int32_t lane) const {
+    if (std::find(yields_.begin(), yields_.end(), true) == yields_.end()) return 0;
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    const bool yields = as_size(lane) < yields_.size() && yields_[as_size(lane)];
+    return yields ? least : std::max(greatest, least - 1);
+  }
   // That of the lane which was entered, the first by default.
   engine& on() { return of(now_); }
   engine& of(std::int32_t lane) {
@@ -78,6 +91,7 @@ class lane_engines {
 
  private:
   std::function<std::unique_ptr<engine>(std::int32_t)> make_;
+  std::vector<bool> yields_;
   std::vector<std::unique_ptr<engine>> engines_;
   std::vector<event> points_;  // of each lane, where it met the others
   std::vector<event> told_;    // of each piece of work that somebody waits for
@@ -90,6 +104,8 @@ class laned_end {
  public:
   static constexpr bool lanes_are_streams = true;
 
+  // Before anything is computed: of each lane, whether it yields to the others.
+  void yield_lanes(std::vector<bool> lanes) { engines().yield(std::move(lanes)); }
   std::int32_t enter(std::int32_t lane) { return engines().enter(lane); }
   void meet_lanes() { engines().meet(); }
   void tell(std::int32_t number) { engines().tell(number); }

@@ -157,7 +157,7 @@ class world {
     if (lane == 0 && !wanted_.empty()) divide();
     const int share = shares_ ? sizes_.of_lane[as_size(lane)] : 0;
     if (shares_) computes_.push_back(shares_->make_stream(share));
-    auto made = std::make_unique<cuda::engine>(shares_ ? computes_.back() : nullptr);
+    auto made = std::make_unique<cuda::engine>(shares_ ? computes_.back() : nullptr, lanes_.priority(lane));
     if (shares_) made->set_processors(shares_->processors(share));
     made->watch_waits([this] { look(); });
     return made;

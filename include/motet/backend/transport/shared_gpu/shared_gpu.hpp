@@ -257,7 +257,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
       copies_ = make_stream();
       if (ranks() > 1) cuda::warn_of_late_kernels();
     }
-    if (!shares_.of) return std::make_unique<cuda::engine>();
+    if (!shares_.of) return std::make_unique<cuda::engine>(nullptr, lanes_.priority(lane));
     computes_.push_back(shares_.of->make_stream(shares_.at(lane)));
     auto made = std::make_unique<cuda::engine>(computes_.back());
     made->set_processors(shares_.of->processors(shares_.at(lane)));

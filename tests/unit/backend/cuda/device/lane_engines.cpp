@@ -72,6 +72,25 @@ TEST_CASE("each lane has a stream and parts of its own, but for those that are o
   CHECK(&here.all.on() == &third);
 }
 
+TEST_CASE("streams of lanes that yield have the least priority, and the others one above it") {
+  const auto priorities = [](const std::vector<bool>& yields) {
+    lanes_here here;
+    here.all.yield(yields);
+    std::vector<int> found;
+    for (const std::int32_t lane : {0, 1, 2}) {
+      cuda::engine own(nullptr, here.all.priority(lane));
+      cuda::check(cudaStreamGetPriority(own.stream(), &found.emplace_back()), "cudaStreamGetPriority");
+    }
+    return found;
+  };
+  int least = 0, greatest = 0;
+  cuda::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  const int above = std::max(greatest, least - 1);
+  CHECK(priorities({}) == std::vector<int>(3, 0));
+  CHECK(priorities({false, false}) == std::vector<int>(3, 0));
+  CHECK(priorities({false, true}) == std::vector<int>{above, least, above});
+}
+
 #if !defined(__CUDACC__)
 TEST_CASE("lanes that do not wait for each other are begun in any order") {
   bool other = false;
