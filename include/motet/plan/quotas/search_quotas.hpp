@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/quotas/pack_wave.hpp>
+#include <motet/plan/quotas/partition_waves.hpp>
 
 #include <set>
 #include <string>
@@ -9,19 +10,6 @@
 #include <vector>
 
 namespace motet {
-
-// The ways to put modules in waves.
-enum class quota_waves : std::uint8_t {
-  chosen,  // all partitions of few modules, merging of many
-  exact,   // all partitions
-  merged   // from a wave for each module on, the two that gain most become one
-};
-
-struct quota_options {
-  quota_waves by = quota_waves::chosen;
-  isize exact_up_to = 7;   // modules, where waves are chosen
-  isize most_in_wave = 4;  // modules
-};
 
 // A plan with what a step of it takes and the bytes of its fullest device.
 struct quota_found {
@@ -45,22 +33,16 @@ class quota_searcher {
  public:
   quota_searcher(const quota_times& times, std::int32_t devices, const quota_options& options)
       : times_(times),
-        options_(options),
         devices_(devices),
+        waves_(times.asked().modules, options),
         shared_(times, devices, true),
-        whole_(times, devices, false) {
-    const std::vector<quota_module>& modules = times.asked().modules;
-    for (std::size_t m = 0; m < modules.size(); ++m) {
-      std::uint64_t before = 0;
-      for (const isize each : modules[m].after) before |= bit(each) | before_[as_size(each)];
-      before_.push_back(before);
-    }
-  }
+        whole_(times, devices, false) {}
 
   quota_answer answer() {
     quota_answer out;
     quota_plan turn, levels;
-    for (std::size_t m = 0; m < count(); ++m) turn.waves.push_back({alone(static_cast<isize>(m))});
+    for (std::size_t m = 0; m < times_.asked().modules.size(); ++m)
+      turn.waves.push_back({alone(static_cast<isize>(m))});
     out.in_turn = judged(turn, false);
     out.disjoint = out.waves = out.in_turn;
     if (std::optional<quota_plan> made = by_levels()) out.disjoint = judged(*made, false);
@@ -77,24 +59,13 @@ class quota_searcher {
   }
 
  private:
-  std::size_t count() const { return before_.size(); }
-  static constexpr std::uint64_t bit(isize m) { return std::uint64_t{1} << m; }
-  std::uint64_t all() const {
-    return count() == 64 ? ~std::uint64_t{0} : bit(static_cast<isize>(count())) - 1;
-  }
   quota_place alone(isize m) const {
     std::int32_t devices = 1;
     for (const std::int32_t d : quota_degrees)
       if (d <= devices_ && d <= times_.asked().samples) devices = d;
-    return {m, devices == 64 ? ~std::uint64_t{0} : bit(devices) - 1, times_.asked().chip.rungs()};
+    return {m, devices == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << devices) - 1,
+            times_.asked().chip.rungs()};
   }
-  // None of a set comes after another of it.
-  bool independent(std::uint64_t set) const {
-    for (std::uint64_t rest = set; rest != 0; rest &= rest - 1)
-      if ((before_[as_size(std::countr_zero(rest))] & set) != 0) return false;
-    return true;
-  }
-
   // What is packed with shares is at least as good as without.
   const wave_packer::packed& packed(wave_packer& by, std::uint64_t set) {
     const wave_packer::packed& found = by.pack(set);
@@ -104,189 +75,18 @@ class quota_searcher {
   }
 
   quota_plan partition(wave_packer& by) {
-    const bool few = static_cast<isize>(count()) <= options_.exact_up_to;
-    if (options_.by == quota_waves::exact || (options_.by == quota_waves::chosen && few))
-      return all_partitions(by);
-    // Merging may end where no single change helps; so may levels cut into waves, and the better one counts.
-    std::vector<std::uint64_t> best;
-    for (const std::vector<std::uint64_t>& start : {merged(by), cut_levels()}) {
-      std::vector<std::uint64_t> own = locally_better(start, by);
-      if (best.empty() || seconds_of(own, by) < seconds_of(best, by)) best = std::move(own);
-    }
-    return plan_of(best, by);
+    return plan_of(waves_.shortest([&](std::uint64_t wave) { return packed(by, wave).seconds; }), by);
   }
-
-  // The least time of modules that are done, over all sets to which none is missing that must be before.
-  quota_plan all_partitions(wave_packer& by) {
-    struct state {
-      double seconds = std::numeric_limits<double>::infinity();
-      std::uint64_t last = 0;
-    };
-    std::map<std::uint64_t, state> done{{0, {0, 0}}};
-    // A set is a larger number than each of its parts, so this goes through them in order.
-    for (auto at = done.begin(); at != done.end(); ++at) {
-      const auto [set, own] = *at;
-      std::vector<isize> ready;
-      for (std::size_t m = 0; m < count(); ++m)
-        if ((set >> m & 1) == 0 && (before_[m] & ~set) == 0) ready.push_back(static_cast<isize>(m));
-      each_choice(ready, 0, 0, 0, [&](std::uint64_t wave) {
-        const double seconds = own.seconds + packed(by, wave).seconds;
-        state& to = done[set | wave];
-        if (seconds < to.seconds) to = {seconds, wave};
-      });
-    }
-    std::vector<std::uint64_t> waves;
-    for (std::uint64_t set = all(); set != 0; set &= ~waves.back()) waves.push_back(done[set].last);
-    return plan_of({waves.rbegin(), waves.rend()}, by);
-  }
-  template <class Visit>
-  void each_choice(const std::vector<isize>& of, std::size_t at, std::uint64_t set, isize size,
-                   Visit&& visit) {
-    for (std::size_t i = at; i < of.size(); ++i) {
-      visit(set | bit(of[i]));
-      if (size + 1 < options_.most_in_wave) each_choice(of, i + 1, set | bit(of[i]), size + 1, visit);
-    }
-  }
-
-  double seconds_of(const std::vector<std::uint64_t>& waves, wave_packer& by) {
-    double sum = 0;
-    for (const std::uint64_t each : waves) sum += packed(by, each).seconds;
-    return sum;
-  }
-  // In an order in which none waits for a later wave; nothing where there is none.
-  std::optional<std::vector<std::uint64_t>> ordered(std::vector<std::uint64_t> waves) const {
-    std::vector<std::uint64_t> out;
-    std::uint64_t done = 0;
-    while (!waves.empty()) {
-      std::size_t i = 0;
-      const auto waits = [&](std::uint64_t wave) {
-        for (std::uint64_t rest = wave; rest != 0; rest &= rest - 1)
-          if ((before_[as_size(std::countr_zero(rest))] & ~done) != 0) return true;
-        return false;
-      };
-      while (i < waves.size() && waits(waves[i])) ++i;
-      if (i == waves.size()) return {};
-      out.push_back(waves[i]);
-      done |= waves[i];
-      waves.erase(waves.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    return out;
-  }
-  bool may_be(std::uint64_t wave) const {
-    return std::popcount(wave) <= options_.most_in_wave && independent(wave);
-  }
-
-  std::vector<std::uint64_t> merged(wave_packer& by) {
-    std::vector<std::uint64_t> waves;
-    for (std::size_t m = 0; m < count(); ++m) waves.push_back(bit(static_cast<isize>(m)));
-    for (bool gained = true; gained;) {
-      gained = false;
-      double most = 1e-12;
-      std::vector<std::uint64_t> best;
-      for (std::size_t i = 0; i < waves.size(); ++i) {
-        for (std::size_t j = i + 1; j < waves.size(); ++j) {
-          if (!may_be(waves[i] | waves[j])) continue;
-          const double gain = packed(by, waves[i]).seconds + packed(by, waves[j]).seconds -
-                              packed(by, waves[i] | waves[j]).seconds;
-          if (gain <= most) continue;
-          std::vector<std::uint64_t> trial = waves;
-          trial[i] |= trial[j];
-          trial.erase(trial.begin() + static_cast<std::ptrdiff_t>(j));
-          if (std::optional<std::vector<std::uint64_t>> made = ordered(std::move(trial)))
-            most = gain, best = std::move(*made);
-        }
-      }
-      if (best.empty()) continue;
-      waves = std::move(best);
-      gained = true;
-    }
-    return waves;
-  }
-  // A module goes to another wave or to one of its own, two change places, or two waves become one, while that
-  // helps.
-  std::vector<std::uint64_t> locally_better(std::vector<std::uint64_t> waves, wave_packer& by) {
-    double least = seconds_of(waves, by);
-    for (bool gained = true; gained;) {
-      gained = false;
-      const std::vector<std::uint64_t> from = waves;
-      const auto offer = [&](std::vector<std::uint64_t> trial) {
-        for (const std::uint64_t each : trial)
-          if (!may_be(each)) return;
-        std::erase(trial, 0u);
-        const std::optional<std::vector<std::uint64_t>> made = ordered(std::move(trial));
-        if (!made) return;
-        const double own = seconds_of(*made, by);
-        if (own < least * (1 - 1e-9)) least = own, waves = *made, gained = true;
-      };
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        for (std::size_t j = i + 1; j < from.size(); ++j) {
-          std::vector<std::uint64_t> trial = from;
-          trial[i] |= trial[j];
-          trial[j] = 0;
-          offer(trial);
-        }
-        for (std::uint64_t rest = from[i]; rest != 0; rest &= rest - 1) {
-          const std::uint64_t moved = rest & (~rest + 1);
-          std::vector<std::uint64_t> trial = from;
-          trial[i] &= ~moved;
-          trial.push_back(moved);
-          offer(trial);
-          trial.pop_back();
-          for (std::size_t j = 0; j < from.size(); ++j) {
-            if (j == i) continue;
-            std::vector<std::uint64_t> to = trial;
-            to[j] |= moved;
-            offer(to);
-            for (std::uint64_t theirs = j > i ? from[j] : 0; theirs != 0; theirs &= theirs - 1) {
-              const std::uint64_t back = theirs & (~theirs + 1);
-              std::vector<std::uint64_t> swapped = to;
-              swapped[j] &= ~back;
-              swapped[i] |= back;
-              offer(swapped);
-            }
-          }
-        }
-      }
-    }
-    return waves;
-  }
-
   quota_plan plan_of(const std::vector<std::uint64_t>& waves, wave_packer& by) {
     quota_plan out;
     for (const std::uint64_t each : waves) out.waves.push_back(packed(by, each).places);
     return out;
   }
-  // All modules that are as far from the first ones.
-  std::vector<std::uint64_t> all_levels() const {
-    std::vector<std::size_t> depth(count(), 0);
-    std::vector<std::uint64_t> levels;
-    for (std::size_t m = 0; m < count(); ++m) {
-      for (const isize each : times_.asked().modules[m].after)
-        depth[m] = std::max(depth[m], depth[as_size(each)] + 1);
-      levels.resize(std::max(levels.size(), depth[m] + 1), 0);
-      levels[depth[m]] |= bit(static_cast<isize>(m));
-    }
-    return levels;
-  }
-  // Each level in waves of as many modules as one may have.
-  std::vector<std::uint64_t> cut_levels() const {
-    std::vector<std::uint64_t> out;
-    for (std::uint64_t level : all_levels()) {
-      while (level != 0) {
-        std::uint64_t wave = 0;
-        for (; level != 0 && std::popcount(wave) < options_.most_in_wave; level &= level - 1)
-          wave |= level & (~level + 1);
-        out.push_back(wave);
-      }
-    }
-    return out;
-  }
   // Levels at once; nothing where one has more modules than there are devices.
   std::optional<quota_plan> by_levels() {
-    const std::vector<std::uint64_t> levels = all_levels();
-    for (const std::uint64_t each : levels)
+    for (const std::uint64_t each : waves_.levels())
       if (std::popcount(each) > devices_ || whole_.pack(each).places.empty()) return {};
-    return plan_of(levels, whole_);
+    return plan_of(waves_.levels(), whole_);
   }
 
   static void take(quota_found& best, const quota_found& other) {
@@ -350,10 +150,9 @@ class quota_searcher {
   }
 
   const quota_times& times_;
-  quota_options options_;
   std::int32_t devices_;
+  wave_partitioner waves_;
   wave_packer shared_, whole_;
-  std::vector<std::uint64_t> before_;
 };
 
 inline void require_quotas(const quota_question& asked) {
