@@ -94,3 +94,19 @@ TEST_CASE("and in a lane that fills, which yields to the other") {
   }
   CHECK(compare(&spread) < 0);
 }
+
+// It learns nothing, so it may be microbatches ahead of who reads its rows.
+TEST_CASE("an ear that rests in a lane of its own writes rows again behind who reads them") {
+  plan spread;
+  spread.schedule = "1f1b";
+  for (const char* const name : {"eye", "glue", "lens", "ear", "talk"}) {
+    module_plan own = on_ranks(name, 0, {}, 6);
+    own.group = 1;
+    own.lane = name[1] == 'a' && name[0] == 'e' ? 1 : 0;
+    spread.modules.push(own);
+  }
+#if !defined(__CUDACC__)
+  emulation::seed(3);  // all that is begun waits until the host does
+#endif
+  compare(&spread);
+}

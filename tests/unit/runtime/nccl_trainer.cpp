@@ -35,7 +35,7 @@ using laws::of;
 template <class Model = towers>
 void follow(const plan& order_of, motet::isize samples, int steps,
             const char* registered = "are registered with NCCL", bool again = false,
-            const std::vector<double>& shares_of_lanes = {}) {
+            const std::vector<double>& shares_of_lanes = {}, bool moves = false) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
   pipeline_config config;
@@ -54,6 +54,9 @@ void follow(const plan& order_of, motet::isize samples, int steps,
     own.prepare();
     if (again) own.prepare();
     for (int step = 0; step < steps; ++step) {
+      // Lanes go on in other streams, unlike ones on each rank, and in the end in those of before.
+      if (moves && step > 0)
+        own.share_lanes(step % 2 == rank % 2 ? std::vector{0.75, 0.25} : std::vector{0.25, 0.75});
       const test_data data(samples, static_cast<std::uint64_t>(1 + step % 3));
       found[static_cast<std::size_t>(rank)].push_back(own.step(data.batch<Model>(), rate));
     }
@@ -129,13 +132,15 @@ TEST_CASE("replicas, tensor groups and context groups") {
 }
 
 TEST_CASE("two lanes of each rank, whose collectives come in one order on all") {
-  const auto in_lanes = [](int ranks, module_plan one, module_plan other, const std::vector<double>& shares) {
+  const auto in_lanes = [](int ranks, module_plan one, module_plan other, const std::vector<double>& shares,
+                           int steps = 3, bool moves = false) {
     other.lane = 1;
-    follow(of(ranks, "batch_sync", {std::move(one), std::move(other)}), 8, 3, "are registered with NCCL",
-           false, shares);
+    follow(of(ranks, "batch_sync", {std::move(one), std::move(other)}), 8, steps, "are registered with NCCL",
+           false, shares, moves);
   };
-  in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2), {});
-  in_lanes(2, on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 0, {1, 1, 2, 1}, 2), {0.5, 0.5});
+  in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2), {}, 4, true);
+  in_lanes(2, on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 0, {1, 1, 2, 1}, 2), {0.5, 0.5}, 4,
+           true);
   module_plan shares = on_ranks("picture", 0, {1, 2, 1, 1}, 2);
   shares.zero = 1;
   in_lanes(2, shares, on_ranks("caption", 0, {1, 1, 1, 2}, 2), {});
