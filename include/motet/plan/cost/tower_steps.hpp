@@ -7,7 +7,8 @@
 
 namespace motet {
 
-enum class tower_part : std::uint8_t { before, block, behind };
+// A block is its two halves, attention and what stands in the place of its perceptron, one behind the other.
+enum class tower_part : std::uint8_t { before, block, behind, attention, perceptron };
 
 // A product [rows, inner] x [inner, columns] of forward; backward makes two more of as many FLOPs.
 struct product_step {
@@ -52,7 +53,7 @@ struct tower_steps_builder {
   static constexpr double real(isize n) { return static_cast<double>(n); }
   constexpr double width() const { return real(of.width); }
   // Rows of a sample: in a cut layer those of all tensor members, elsewhere own ones.
-  constexpr double all_rows() const { return real(of.tokens) / split.context; }
+  constexpr double all_rows() const { return real(share(of.tokens, split.context, 0).size()); }
   constexpr double own_rows() const { return all_rows() / split.tensor; }
   // A rank has this of a sample that it does not cut.
   constexpr double own_samples() const { return 1.0 / split.context / split.tensor; }
@@ -126,7 +127,7 @@ struct tower_steps_builder {
     if (split.tensor > 1 || of.sharers > 1) keep(come * width());
   }
 
-  constexpr void block() {
+  constexpr void attention() {
     const isize keyed = largest(of.keyed_heads()), heads = keyed * (of.heads / of.keyed_heads()),
                 d = of.columns_of_head();
     const isize query = heads * d, key = keyed * d, packed = query + 2 * key;
@@ -136,18 +137,21 @@ struct tower_steps_builder {
     // Rows are exchanged for heads, whole ones; or keys and values go round.
     const bool exchanged = split.context > 1 && !of.ring;
     const double met = exchanged ? real(share(heads, split.context, 0).size()) * split.context : real(heads);
-    made.attention.push({tokens, met * real(d) / split.context, tokens * tokens,
+    const double met_rows = exchanged ? tokens / split.context : rows;
+    made.attention.push({tokens, met * real(d) / split.context, tokens * met_rows * split.context,
                          of.causal ? (tokens + 1) / (2 * tokens) : 1});
     if (of.rotary) each(rows * real(query + key), 3, 3, 0, 2, 2, 0);
     linear(rows, query, of.width, true);
-    keep(rows * met * real(packed + query) / real(heads));
-    keep_stream(rows * met);
+    keep(met_rows * met * real(packed + query) / real(heads));
+    keep_stream(met_rows * met);
     if (exchanged) keep(rows * real(query));  // what came back
+  }
+  constexpr void perceptron_or_mixture() {
     // This stream runs between the two halves.
     keep_stream(own_rows() * width());
     norm(own_rows(), true);
     if (of.experts > 0) mixture();
-    else perceptron(rows, true);
+    else perceptron(all_rows(), true);
   }
 
   constexpr void before() {
@@ -232,7 +236,8 @@ constexpr part_steps steps_of(const tower_outline& of, tower_part which, degrees
   detail::tower_steps_builder builder(of, split);
   if (of.cached) return builder.made;
   if (which == tower_part::before) builder.before();
-  if (which == tower_part::block) builder.block();
+  if (which == tower_part::block || which == tower_part::attention) builder.attention();
+  if (which == tower_part::block || which == tower_part::perceptron) builder.perceptron_or_mixture();
   if (which == tower_part::behind) builder.behind();
   return builder.made;
 }

@@ -72,33 +72,40 @@ constexpr part_work work_of_part(const tower_outline& of, tower_part which, degr
   out.kept = steps.kept;
   out.kept_stream = steps.kept_stream;
 
-  const double rows = static_cast<double>(of.tokens) / split.context, width = static_cast<double>(of.width);
+  const double rows = detail::tower_steps_builder(of, split).all_rows(),
+               width = static_cast<double>(of.width);
   if (which == tower_part::before && of.cut_vocabulary && of.vocabulary > 0)
     out.group_numbers = out.backward_group_numbers = rows * width;
-  if (which == tower_part::block) {
+  // Attention and perceptron each gather their rows and sum their results; backward does both once more, and
+  // gathers again for the weights. Experts keep the rows that came, and where replicas share them rows go to
+  // these.
+  if (which == tower_part::block || which == tower_part::attention) {
     out.remade = rows * width / split.tensor;
     out.kept += out.remade;
     out.kept_stream += out.remade;
-    // Attention and perceptron each gather their rows and sum their results; backward does both once more,
-    // and gathers again for the weights. Experts keep the rows that came, and where replicas share them rows
-    // go to these.
-    const bool over_replicas = of.experts > 0 && of.sharers > 1;
-    out.group_numbers = (over_replicas ? 2 : 4) * rows * width;
-    out.backward_group_numbers = (over_replicas ? 3 : of.experts > 0 ? 5 : 6) * rows * width;
+    out.group_numbers = 2 * rows * width;
+    out.backward_group_numbers = 3 * rows * width;
     const double own = rows / split.tensor, queries = own * static_cast<double>(of.query_width()),
                  keys = own * static_cast<double>(of.key_width());
     // Keys and values go round to every other rank, their gradients as well; or queries, keys and values go
     // one way and the result the other.
     out.context_numbers = of.ring ? 2 * keys * split.context : 2 * (queries + keys);
     out.backward_context_numbers = (of.ring ? 2 : 1) * out.context_numbers;
-    // A row goes once to each of their ranks that has an expert for it, and its sum comes back.
-    if (over_replicas)
+  }
+  if (which == tower_part::block || which == tower_part::perceptron) {
+    if (of.experts > 0 && of.sharers > 1) {
+      // A row goes once to each of their ranks that has an expert for it, and its sum comes back.
       out.expert_numbers = out.backward_expert_numbers =
-          2 * own * width * static_cast<double>(std::min<isize>(of.chosen, of.sharers * split.tensor)) *
+          2 * rows / split.tensor * width *
+          static_cast<double>(std::min<isize>(of.chosen, of.sharers * split.tensor)) *
           detail::tower_steps_builder(of, split).uneven();
+    } else {
+      out.group_numbers += 2 * rows * width;
+      out.backward_group_numbers += (of.experts > 0 ? 2 : 3) * rows * width;
+    }
   }
   // Embedding and end work on whole samples.
-  if (which != tower_part::block)
+  if (which == tower_part::before || which == tower_part::behind)
     out.context_numbers = out.backward_context_numbers = rows * width / split.tensor;
   if (of.frozen)
     out.input_flops = out.weight_flops = out.kept = out.kept_stream = out.remade =

@@ -54,6 +54,29 @@ TEST_CASE("a cut block has the largest share of heads and hidden units, for all 
   CHECK(is(shared.products[1], 6, 32, 48));
 }
 
+TEST_CASE("a block is its halves, one behind the other, and the part with most of an uneven cut counts") {
+  tower_outline of{.name = "of", .layers = 2, .width = 16, .heads = 4, .tokens = 7};
+  for (const isize experts : {0, 4})
+    for (const degrees& split : {degrees{}, degrees{.context = 2}, degrees{.context = 2, .tensor = 2}}) {
+      of.experts = experts;
+      const part_steps whole = steps_of(of, tower_part::block, split),
+                       first = steps_of(of, tower_part::attention, split),
+                       second = steps_of(of, tower_part::perceptron, split);
+      CHECK(whole.products.size() == first.products.size() + second.products.size());
+      CHECK((first.attention.size() == 1 && second.attention.empty()));
+      CHECK(whole.parameters == first.parameters + second.parameters);
+      CHECK(whole.kept == first.kept + second.kept);
+      CHECK(whole.of_experts == second.of_experts);
+      // Four rows of seven, and all pairs of half of the heads.
+      CHECK(first.products[0].rows == (split.context == 2 ? 4 : 7));
+      CHECK(first.attention[0].width * first.attention[0].pairs == 16.0 / split.tensor / split.context * 49);
+    }
+  of.ring = true;
+  CHECK(steps_of(of, tower_part::attention, {.context = 2}).attention[0].width *
+            steps_of(of, tower_part::attention, {.context = 2}).attention[0].pairs ==
+        16 * 4 * 7);
+}
+
 TEST_CASE("context parts have their rows, and all pairs of some heads or some pairs of all") {
   tower_outline of = encoder();
   const part_steps exchanged = steps_of(of, tower_part::block, {.context = 2});
