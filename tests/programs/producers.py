@@ -150,6 +150,25 @@ check(losses("rest.jsonl") == wanted[15:], "a run gone on with by another produc
 second.send_signal(signal.SIGTERM)
 end(second)
 
+# ---- samples that wait, in the steps of producers apart, of which one is killed within a window ----
+waits = ["--data", "shapes", "--model", "say-quick", "--batch", 8, "--threads", 1, "--seed", 3, "--no-report", "--line-every", 1, "--plan", "data-2", "--defer", 3, "--steps", 24]
+end(start("train_vlm", *waits, "--metrics", "waits.jsonl"))
+first, there = produce()
+second, other = produce()
+training = start("train_vlm", *waits, "--metrics", "waited.jsonl", "--producers", f"{there},{other}")
+lines = []
+for line in training.stdout:
+    lines.append(line)
+    if line.startswith("step 4/24"):
+        kill(first.pid)
+training.wait(timeout=100)
+said = "".join(lines)
+check(training.returncode == 0 and "is lost" in said, f"status {training.returncode} of a run in which samples wait and a producer is killed\n{said}")
+check(len(losses("waits.jsonl")) == 24 and losses("waited.jsonl") == losses("waits.jsonl"), f"other losses where samples wait and a producer is killed\n{said}")
+first.wait()
+second.send_signal(signal.SIGTERM)
+end(second)
+
 # ---- pairs ----
 pairs = ["--data", "shapes", "--model", "quick", "--batch", 16, "--steps", 8, "--threads", 1, "--no-report"]
 end(start("train_clip", *pairs, "--metrics", "pairs.jsonl"))

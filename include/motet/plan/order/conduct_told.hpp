@@ -10,11 +10,12 @@ namespace motet {
 // What a conductor changed in a step, by the costs that were known before it, and what it took.
 struct conduct_told {
   std::int32_t score = 0;
-  bool changed = false;                     // the step before played another one
-  double planned_seconds = 0, seconds = 0;  // by the plan's own score, and by this one; by simulate()
-  bool measured = false;                    // costs come from the clock; else seconds are of an unknown unit
-  double search_seconds = 0;                // that the conductor took, beside the step before or in it
-  double waited_seconds = 0;                // of these, that the step did not begin
+  bool changed = false;  // the step before played another one
+  // By the plan's own score, and by this one, each in its own order of samples; by simulate().
+  double planned_seconds = 0, seconds = 0;
+  bool measured = false;      // costs come from the clock; else seconds are of an unknown unit
+  double search_seconds = 0;  // that the conductor took, beside the step before or in it
+  double waited_seconds = 0;  // of these, that the step did not begin
 
   double gained() const { return seconds > 0 ? planned_seconds / seconds : 1; }
 };
