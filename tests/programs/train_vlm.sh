@@ -160,12 +160,12 @@ expect 3 'ranks 9, and laptop has 8 devices.*MT-P93' $run --steps 1 --orchestrat
 echo '{"like": "laptop", "device": {"memory_bytes": 2000000}}' >tight.json
 expect 3 'bytes short of 2000000 on each of 2 ranks of tight.json.*MT-P85' $run --steps 1 --orchestrate tight.json --ranks 2
 # By measured times: blocks of the eye take long. Towers of another model are refused.
-measured() { # layers of talk
+measured() { # layers of talk, and what a block of the eye takes, and one of talk
   echo '{"machine": "a test", "activation_bytes": 4, "modules": [
     {"tower": {"name": "eye", "layers": 4, "width": 128, "heads": 4, "tokens": 65},
-     "points": [{"samples": 8, "before": [0, 0, 0], "block": [4e-1, 4e-1, 4e-1], "behind": [0, 0, 0]}]},
+     "points": [{"samples": 8, "before": [0, 0, 0], "block": ['"${2:-4e-1}, ${2:-4e-1}, ${2:-4e-1}"'], "behind": [0, 0, 0]}]},
     {"tower": {"name": "talk", "layers": '"$1"', "width": 128, "heads": 4, "hidden": 384, "tokens": 160, "vocabulary": 1024},
-     "points": [{"samples": 8, "before": [0, 0, 0], "block": [1e-3, 1e-3, 1e-3], "behind": [0, 0, 0]}]}]}'
+     "points": [{"samples": 8, "before": [0, 0, 0], "block": ['"${3:-1e-3}, ${3:-1e-3}, ${3:-1e-3}"'], "behind": [0, 0, 0]}]}]}'
 }
 measured 2 >measured.json
 measured 3 >other.json
@@ -173,6 +173,13 @@ succeed $found --steps 1 --explain --profile measured.json
 grep -q '^measured  eye, talk by measured.json; what is not takes what its FLOPs tell$' out || fail "measured times are not told: $(cat out)"
 awk '/^chosen/ { found = $2 > 100 } END { exit !found }' out || fail "a slow eye is not in the forecast: $(cat out)"
 expect 3 'talk of other.json has layers 3, and the module that is trained has 2.*MT-P95' $found --steps 1 --profile other.json
+
+# Blocks that take as long as each other want the eye in tensor parts, beside talk on a rank of its own.
+measured 2 1e-1 1e-1 >alike.json
+succeed $run --orchestrate laptop --ranks 3 --profile alike.json --steps 4 --no-report --metrics alike.jsonl
+grep -q '^chosen .*: eye on ranks 0-1 (stages 1 x data 1 x tensor 2), .*; talk on rank 2, ' out || fail "other ranks are chosen for blocks that are alike: $(cat out)"
+losses alike.jsonl | paste -d ' ' - four.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 4 }' ||
+  fail "a plan of three ranks that was found has other losses than one rank"
 
 # ---- stopped and gone on with: the same numbers ----
 succeed $run --steps 6 --no-report --metrics half.jsonl --checkpoint half --save-every 3 --line-every 3
