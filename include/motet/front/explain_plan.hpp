@@ -146,16 +146,23 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
 // What computes, threads of processors or GPUs.
 enum class computed_by : std::uint8_t { processors, gpus };
 
-// Processors as lanes have them: each lane has threads of its own. A rank of fewer threads than lanes has them
-// shared by the operating system, evenly among lanes that are busy.
-inline void share_threads(cost_table& costs, const plan& of, int threads) {
+// Processors as lanes have them: each lane has threads of its own. A rank of fewer threads than lanes has one for
+// each, and the operating system gives all that are busy, of any rank here, the processors of this machine evenly.
+inline void share_threads(cost_table& costs, const plan& of, int threads, int processors) {
   const list<double> shares = shares_of_lanes(of);
   if (shares.size() < 2) return;
   costs.shares.resize(0);
   costs.by_itself.resize(0);
+  costs.processors = 0;
+  if (threads < shares.size()) {
+    // Other nodes are as this one.
+    const std::int32_t each = of.cluster.ranks_per_node;
+    costs.processors = processors * (each > 0 ? (of.cluster.ranks + each - 1) / each : 1);
+    return;
+  }
   for (const int own : dealt_by_shares({shares.begin(), shares.end()}, threads)) {
     costs.shares.push(own);
-    costs.by_itself.push(threads < shares.size() ? 1 : static_cast<double>(own) / threads);
+    costs.by_itself.push(static_cast<double>(own) / threads);
   }
 }
 
@@ -168,9 +175,9 @@ inline void share_multiprocessors(cost_table& costs, const plan& of) {
   costs.by_itself.resize(0);
   if (says_shares(of)) costs.by_itself = shares;
 }
-inline void share_lanes(cost_table& costs, const plan& of, computed_by by, int threads) {
+inline void share_lanes(cost_table& costs, const plan& of, computed_by by, int threads, int processors) {
   if (by == computed_by::gpus) share_multiprocessors(costs, of);
-  else share_threads(costs, of, threads);
+  else share_threads(costs, of, threads, processors);
 }
 
 // The meaning of a plan is what a trainer says of it before anything is started: order(), memory() and
@@ -289,7 +296,7 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
     put_measured_times(costs, of, what.from, what.work, what.rates_of_rank(), what.measured,
                        what.processors_of_rank());
   put_measured_gaps(costs, of, what.from, what.gaps);
-  share_lanes(costs, what.from, what.by, what.threads);
+  share_lanes(costs, what.from, what.by, what.threads, processors);
   costs.beside_others = kept_beside_others(what.from, what.pairs);
   timeline when;
   simulate(of, costs, when);

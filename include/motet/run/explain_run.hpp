@@ -21,7 +21,6 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 // These tell what a run will need, and what a plan means for every rank, without training.
@@ -134,7 +133,7 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   waits.at("counting the work of a step");
   const counted_work counted = work_of_data(model, s);
   waits.at(sentence({"simulating a step of ", of.ranks(), " ranks"}));
-  const int processors = gpus ? 1 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int processors = gpus ? 1 : processors_here();
   // As many threads compute at once as will in a step.
   const operation_rates found =
       model.measure_rates(std::min<int>(processors, model.threads() * std::max(1, of.ranks())));

@@ -7,6 +7,7 @@
 #include <motet/run/run_memory.hpp>
 #include <motet/run/tell_run.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
+#include <motet/tools/process/this_machine.hpp>
 #include <motet/tools/report/metrics.hpp>
 
 #include <algorithm>
@@ -35,7 +36,8 @@ class paced_steps {
     const program& of = run_.model->of();
     cost_table sharing;
     share_lanes(sharing, run_.chosen->value,
-                run_.s.device == "cuda" ? computed_by::gpus : computed_by::processors, run_.model->threads());
+                run_.s.device == "cuda" ? computed_by::gpus : computed_by::processors, run_.model->threads(),
+                processors_here());
     timeline planned;
     if (simulate(of, measured_costs(of, steps_, sharing), planned).ok())
       out.set("simulated_seconds", planned.makespan);

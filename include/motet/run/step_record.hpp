@@ -12,6 +12,7 @@
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
+#include <motet/tools/process/this_machine.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -140,7 +141,7 @@ class step_record {
     for (isize k = seen_.size() - count; k < seen_.size(); ++k) steps.push(seen_[k]);
     works_.erase(works_.begin(), works_.end() - count);
     cost_table sharing;
-    share_threads(sharing, from, threads);
+    share_threads(sharing, from, threads, processors_here());
     machine_profile all = known_profile(times_, machine);
     require_times_of(all, times_, facts, bytes_);
     const list<module_times> found = times_of_steps(of, from, facts, steps, works_, threads, sharing);

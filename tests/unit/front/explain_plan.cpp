@@ -106,27 +106,33 @@ TEST_CASE(
     "few") {
   plan of = layout::value();
   cost_table costs;
-  share_threads(costs, of, 1);
+  share_threads(costs, of, 1, 2);
   CHECK(costs.shares.empty());
+  CHECK(costs.processors == 0);
   of.beside("caption", .25);
-  share_threads(costs, of, 8);
+  share_threads(costs, of, 8, 2);
   CHECK(costs.shares == list<double>{6, 2});
   CHECK(costs.by_itself == list<double>{.75, .25});
-  share_threads(costs, of, 2);
+  share_threads(costs, of, 2, 2);
   CHECK(costs.shares == list<double>{1, 1});
   CHECK(costs.by_itself == list<double>{.5, .5});
-  share_threads(costs, of, 1);
-  CHECK(costs.shares == list<double>{1, 1});
-  CHECK(costs.by_itself == list<double>{1, 1});
+  CHECK(costs.processors == 0);
+  share_threads(costs, of, 1, 3);
+  CHECK(costs.processors == 3);
+  CHECK(costs.by_itself.empty());
+  of.cluster.ranks = 3;
+  of.cluster.ranks_per_node = 2;
+  share_threads(costs, of, 1, 3);
+  CHECK(costs.processors == 6);
 }
 
 TEST_CASE("lanes of a GPU are streams, with multiprocessors of their own where the plan says shares") {
   plan of = layout::value();
   cost_table costs;
-  share_lanes(costs, of, computed_by::gpus, 1);
+  share_lanes(costs, of, computed_by::gpus, 1, 2);
   CHECK(costs.shares.empty());
   of.beside("caption");
-  share_lanes(costs, of, computed_by::gpus, 1);
+  share_lanes(costs, of, computed_by::gpus, 1, 2);
   CHECK(costs.shares == list<double>{.5, .5});
   CHECK(costs.by_itself.empty());
   const char* const words[] = {"program", "--threads", "1"};
@@ -149,7 +155,7 @@ TEST_CASE("lanes of a GPU are streams, with multiprocessors of their own where t
   of.modules[1].fills = false;
   for (module_plan& each : of.modules)
     if (each.lane == 1) each.share = .25;
-  share_lanes(costs, of, computed_by::gpus, 1);
+  share_lanes(costs, of, computed_by::gpus, 1, 2);
   CHECK(costs.by_itself == list<double>{.75, .25});
   CHECK(
       told().find("lanes     have 75 and 25 % of a rank's multiprocessors each to itself (green contexts)") !=

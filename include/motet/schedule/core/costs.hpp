@@ -4,6 +4,8 @@
 #include <motet/meta/mixed_bits.hpp>
 #include <motet/schedule/core/message_shares.hpp>
 
+#include <bit>
+
 namespace motet {
 
 namespace detail {
@@ -75,6 +77,9 @@ struct cost_table {
   // there are none, and each at this speed for what the others take from it in memory and caches, 1 where
   // nothing is known. A lane by itself has the device whole, or this part of it where it has no more threads.
   list<double> shares, beside_others, by_itself;
+  // Lanes that are threads of no processor in particular: so many processors are divided evenly among all that are
+  // busy, of whatever rank, and none has more than one. 0: lanes of a rank share its device alone, as above.
+  double processors = 0;
   double jitter = 0;  // every computation takes up to this share longer
   std::uint64_t seed = 0;
 
@@ -121,12 +126,17 @@ struct cost_table {
   constexpr double stretch(std::int32_t i) const {
     return jitter > 0 ? 1 + jitter * detail::chance(seed, static_cast<std::uint64_t>(i)) : 1;
   }
-  // How fast a lane computes while those of `busy` do, a bit for each.
-  constexpr double speed(std::int32_t lane, std::uint32_t busy) const {
+  // How fast a lane computes while those of `busy` do, a bit for each, and so many lanes of other ranks.
+  constexpr double speed(std::int32_t lane, std::uint32_t busy, std::int32_t elsewhere = 0) const {
     const auto number = [](const list<double>& of, std::int32_t each) {
       return each < of.size() ? of[each] : 1.0;
     };
-    if (busy == std::uint32_t{1} << lane) return number(by_itself, lane);
+    const bool alone = busy == std::uint32_t{1} << lane;
+    if (processors > 0) {
+      const double each = processors / (std::popcount(busy) + elsewhere);
+      return (each < 1 ? each : 1) * (alone ? 1 : number(beside_others, lane));
+    }
+    if (alone) return number(by_itself, lane);
     double all = 0;
     for (std::int32_t each = 0; busy >> each != 0; ++each)
       if ((busy >> each & 1) != 0) all += number(shares, each);

@@ -151,6 +151,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   made.shares = sharing.shares;
   made.beside_others = sharing.beside_others;
   made.by_itself = sharing.by_itself;
+  made.processors = sharing.processors;
   for (isize place = 0; place < of.places.size(); ++place) {
     stage_cost own{median(spent[forward][place]), median(spent[backward_input][place]),
                    median(spent[backward_weight][place])};

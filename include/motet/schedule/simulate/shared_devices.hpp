@@ -4,6 +4,8 @@
 #include <motet/schedule/check/graph.hpp>
 #include <motet/schedule/simulate/speed_in_gaps.hpp>
 
+#include <bit>
+
 namespace motet {
 
 // An instruction that needs the device of its rank, and the bit of the lane that it is in.
@@ -16,7 +18,7 @@ constexpr std::uint32_t lane_bit(const instruction& it) {
 
 // What computes in several lanes of one rank, while it does: each lane is as fast as its share of the device
 // lets it be beside those that are busy and between their gaps, and that changes whenever one of them begins or
-// ends.
+// ends. Where all ranks share processors, so does whatever computes on any of them.
 class shared_devices {
  public:
   // One or several instructions that run as one: in a lane, or all of a meeting.
@@ -45,7 +47,7 @@ class shared_devices {
     list<std::uint8_t> meetings(graph.meeting_sizes.size(), 0);
     const auto shared = [&](isize i) {
       const std::uint32_t own = lanes[ranks_[i]];
-      return takes_device(of.instructions[i]) && (own & (own - 1)) != 0;
+      return takes_device(of.instructions[i]) && (costs.processors > 0 || (own & (own - 1)) != 0);
     };
     for (isize i = 0; i < of.instructions.size(); ++i)
       if (shared(i) && graph.meetings[i] >= 0) meetings[graph.meetings[i]] = 1;
@@ -99,12 +101,17 @@ class shared_devices {
   }
   // Those who compute together are as fast as the slowest of them.
   constexpr void find_speeds(double now) {
+    std::int32_t all = 0;
+    if (costs_.processors > 0)
+      for (const std::uint32_t each : busy_) all += std::popcount(each);
     for (work& each : under_way_) {
       double slowest = -1;
       for (const std::int32_t i : each.all) {
         if (!takes_device(of_.instructions[i])) continue;
-        const double own = speed_in_gaps(costs_, lane::which_computing(of_.instructions[i].lane),
-                                         busy_[ranks_[i]], gaps_[ranks_[i]]);
+        const std::uint32_t busy = busy_[ranks_[i]];
+        const double own =
+            speed_in_gaps(costs_, lane::which_computing(of_.instructions[i].lane), busy, gaps_[ranks_[i]],
+                          costs_.processors > 0 ? all - std::popcount(busy) : 0);
         slowest = slowest < 0 || own < slowest ? own : slowest;
       }
       if (slowest == each.speed) continue;

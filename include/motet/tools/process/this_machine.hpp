@@ -42,6 +42,9 @@ constexpr cluster_facts shared_by(cluster_facts machine, std::int32_t ranks) {
   return machine;
 }
 
+// Those on which the operating system may run this process's threads.
+inline int processors_here() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
 // This machine as a cluster of one node, whose ranks are threads: as many as processors, or as told. Rates
 // are measured on a device of one thread, such as cpu::device, which takes about 0.2 s; four fifths of the
 // memory are for ranks.
@@ -51,7 +54,7 @@ cluster_facts this_machine(std::int32_t ranks = 0) {
   const double copied = copy_rate();
   cluster_facts out;
   out.name = "here";
-  out.devices_per_node = static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  out.devices_per_node = processors_here();
   out.device.name = "processor core";
   out.device.single_flops = one.template measure_peak<float>();
   out.device.half_flops = out.device.single_flops;  // of a program that was built without bf16

@@ -51,17 +51,22 @@ TEST_CASE("what lanes share is taken out again, to what was given") {
     costs.shares = {.5, .3, .2};
     costs.beside_others = {.9, .8, .5};
     costs.by_itself = {1, .3, .75};
-    timeline when;
-    REQUIRE(simulate(of, costs, when).ok());
-    const list<double> found = seconds_by_itself(of, when, costs);
-    for (isize i = 0; i < found.size(); ++i) {
-      CAPTURE(i);
-      CHECK(found[i] == doctest::Approx(costs.seconds(of, of.instructions[i])));
+    // By itself each rank, or both of them on so many processors.
+    for (const double processors : {0., 1., 1.5, 8.}) {
+      CAPTURE(processors);
+      costs.processors = processors;
+      timeline when;
+      REQUIRE(simulate(of, costs, when).ok());
+      const list<double> found = seconds_by_itself(of, when, costs);
+      for (isize i = 0; i < found.size(); ++i) {
+        CAPTURE(i);
+        CHECK(found[i] == doctest::Approx(costs.seconds(of, of.instructions[i])));
+      }
+      // So a step is foretold from a timeline of itself.
+      timeline again;
+      REQUIRE(simulate(of, measured_costs(of, {when}, costs), again).ok());
+      CHECK(again.makespan == doctest::Approx(when.makespan));
     }
-    // So a step is foretold from a timeline of itself.
-    timeline again;
-    REQUIRE(simulate(of, measured_costs(of, {when}, costs), again).ok());
-    CHECK(again.makespan == doctest::Approx(when.makespan));
   }
 }
 

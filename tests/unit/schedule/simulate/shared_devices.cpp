@@ -25,23 +25,26 @@ struct lane_module {
   int lane = 0;
   double forward = 1, backward = 1;
 };
-// Modules of one rank that need nothing of each other, in the order of the rank's list.
+// Modules of one rank that need nothing of each other, in the order of the rank's list; the last `apart` of them are
+// on a second rank.
 struct one_device {
   program of;
   timeline when;
   analysis found;
 };
-one_device on_one_device(const std::vector<lane_module>& modules, cost_table costs = {}) {
+one_device on_one_device(const std::vector<lane_module>& modules, cost_table costs = {}, int apart = 0) {
+  const auto here = static_cast<int>(modules.size()) - apart;
   score from;
   for (std::size_t k = 0; k < modules.size(); ++k) {
     voice each = a_voice(1, 1);
     each.module = static_cast<std::int32_t>(k);
     each.lane = modules[k].lane;
-    from.add(each, [](int) { return 0; });
+    from.add(each, [&](int) { return static_cast<int>(k) < here ? 0 : 1; });
     costs.stages.push({modules[k].forward, modules[k].backward, 0, 1});
   }
   from.rank();
   for (int k = 0; k < static_cast<int>(modules.size()); ++k) {
+    if (k == here) from.rank();
     from.play(op::forward, k, 0, 0);
     from.play(op::backward, k, 0, 0);
   }
@@ -68,6 +71,23 @@ cost_table shared(const list<double>& shares, const list<double>& beside = {}) {
 }
 
 }  // namespace
+
+TEST_CASE("where ranks share processors, lanes have those that other ranks leave, one each at most") {
+  const std::vector<lane_module> modules = {{0, 2, 2}, {1, 2, 2}, {0, 1, 1}};
+  cost_table costs;
+  // Each rank by itself: the two lanes of the first have half of it each.
+  check_times(on_one_device(modules, costs, 1), {{0, 4}, {4, 8}, {0, 4}, {4, 8}, {0, 1}, {1, 2}});
+  // Two processors for three lanes, and for the two that go on.
+  costs.processors = 2;
+  check_times(on_one_device(modules, costs, 1), {{0, 3}, {3, 5}, {0, 3}, {3, 5}, {0, 1.5}, {1.5, 3}});
+  // One slows the other on any processors.
+  costs.beside_others = {1, .5};
+  costs.processors = 8;
+  check_times(on_one_device(modules, costs, 1), {{0, 2}, {2, 4}, {0, 4}, {4, 6}, {0, 1}, {1, 2}});
+  // Where no rank has two lanes, ranks are as fast as they are.
+  costs.processors = 1;
+  check_times(on_one_device({{0, 2, 2}, {0, 1, 1}}, costs, 1), {{0, 2}, {2, 4}, {0, 1}, {1, 2}});
+}
 
 TEST_CASE("two lanes share a device while both are busy, and one by itself has it whole") {
   // Even shares: both forwards take twice as long, and the longer lane is alone at the end.
