@@ -55,8 +55,8 @@ struct ranks_on<cuda::device> {
   static std::unique_ptr<ranks_here<Numbers, cuda::device>> make(
       const launched_world& world, const model_table<cuda::context, Numbers>& model, proven_ranks wanted,
       const trainer_options& how) {
-    // Lanes divide multiprocessors where a plan says so; else the GPU gives them to whoever comes, and to lanes
-    // that fill what others leave.
+    // Lanes divide multiprocessors where a plan says so; else the GPU gives them to whoever comes, and to
+    // lanes that fill what others leave.
     if (says_shares(wanted.plan)) {
       const list<double> shares = shares_of_lanes(wanted.plan);
       wanted.config.each.shares.assign(shares.begin(), shares.end());

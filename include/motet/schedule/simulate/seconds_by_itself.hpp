@@ -7,9 +7,9 @@
 
 namespace motet {
 
-// What each instruction of a timeline takes with the device of its rank to itself. While other lanes of the rank
-// were busy, or of all ranks where these share processors, it had a part of the device, which `sharing` says; all
-// else takes what it took. From a timeline of simulate() it finds the seconds that were given.
+// What each instruction of a timeline takes with the device of its rank to itself. While other lanes of the
+// rank were busy, or of all ranks where these share processors, it had a part of the device, which `sharing`
+// says; all else takes what it took. From a timeline of simulate() it finds the seconds that were given.
 constexpr list<double> seconds_by_itself(const program& of, const timeline& when, const cost_table& sharing) {
   list<double> out(of.instructions.size(), 0);
   for (isize i = 0; i < out.size(); ++i) out[i] = when.finish[i] - when.start[i];

@@ -25,8 +25,8 @@ struct lane_module {
   int lane = 0;
   double forward = 1, backward = 1;
 };
-// Modules of one rank that need nothing of each other, in the order of the rank's list; the last `apart` of them are
-// on a second rank.
+// Modules of one rank that need nothing of each other, in the order of the rank's list; the last `apart` of
+// them are on a second rank.
 struct one_device {
   program of;
   timeline when;

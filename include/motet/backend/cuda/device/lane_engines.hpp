@@ -23,8 +23,8 @@ class lane_engines {
   lane_engines& operator=(const lane_engines&) = delete;
   ~lane_engines() { clear(); }
 
-  // Where some lanes yield, the GPU begins blocks of the others first while both have some. Before any lane is
-  // asked for.
+  // Where some lanes yield, the GPU begins blocks of the others first while both have some. This is called
+  // before any lane is asked for.
   void yield(std::vector<bool> lanes) { yields_ = std::move(lanes); }
   // Of a lane's stream: of those that do not yield one step above the least, so that messages, which have the
   // greatest, stay before what is computed. GPUs without priorities have one for all.
