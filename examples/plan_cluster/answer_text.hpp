@@ -134,8 +134,10 @@ inline std::string routers_of(const model_shape& towers) {
     std::snprintf(uneven, sizeof uneven, "%g", each.uneven);
     out += "\n" + std::string(each.name.view()) + ": of ranks that share its " +
            std::to_string(each.experts) + " experts the busiest is taken to have " +
-           (each.uneven > 1 ? std::string(uneven) + " times its even share" : "its even share") +
-           " of rows (uneven)";
+           (each.uneven > 1    ? std::string(uneven) + " times its even share of rows"
+            : each.uneven == 1 ? "its even share of rows"
+                               : "as many rows as by lot") +
+           " (uneven)";
   }
   return out;
 }

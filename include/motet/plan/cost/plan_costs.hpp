@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/cost/expert_load.hpp>
 #include <motet/plan/cost/folded_plan.hpp>
 #include <motet/plan/cost/lane_speeds.hpp>
 #include <motet/plan/cost/piece_times.hpp>
@@ -68,13 +69,19 @@ struct microbatch_sizes {
   isize largest = 0;
   bool even = true;
 };
-// A plan says which replicas share the experts of a tower.
-inline model_shape with_sharers(model_shape model, const plan& of) {
-  for (isize k = 0; k < model.towers.size(); ++k) model.towers[k].sharers = of.modules[k].experts;
-  return model;
-}
 constexpr microbatch_sizes sizes_of(const sample_split& of) {
   return {of.of(0, 0, 0).size(), of.samples % (of.groups * of.replicas * of.microbatches) == 0};
+}
+// A plan says which replicas share the experts of a tower, and how many rows choose among them.
+inline model_shape with_sharers(model_shape model, const plan& of, isize samples,
+                                const machine_profile* measured, const training_bytes& bytes) {
+  for (isize k = 0; k < model.towers.size(); ++k) {
+    const module_plan& own = of.modules[k];
+    model.towers[k].sharers = own.experts;
+    model.towers[k] = with_load(model.towers[k], static_cast<double>(sizes_of(own.split(samples)).largest),
+                                own.on.split(), measured, bytes);
+  }
+  return model;
 }
 
 }  // namespace detail
@@ -87,7 +94,7 @@ class plan_pricer {
   plan_pricer(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes,
               isize samples, const estimate_options& options = {})
       : of_(of),
-        model_(detail::with_sharers(model, of)),
+        model_(detail::with_sharers(model, of, samples, options.measured, bytes)),
         on_(on),
         bytes_(bytes),
         samples_(samples),

@@ -64,6 +64,7 @@ constexpr tower_outline parts_alone(tower_outline of) {
   of.hidden = of.hidden_width();
   of.frozen = of.cached = false;
   of.sharers = 1;
+  of.uneven = 0;
   return of;
 }
 

@@ -57,10 +57,10 @@ struct tower_steps_builder {
   constexpr double own_rows() const { return all_rows() / split.tensor; }
   // A rank has this of a sample that it does not cut.
   constexpr double own_samples() const { return 1.0 / split.context / split.tensor; }
-  // One rank has no more than all rows.
+  // One rank has no more than all rows. What it has by lot hangs on the microbatch: it is even here.
   constexpr double uneven() const {
-    const double sharing = real(of.sharers) * split.tensor;
-    return of.uneven < sharing ? of.uneven : sharing;
+    const double sharing = real(of.sharers) * split.tensor, told = of.uneven > 0 ? of.uneven : 1;
+    return told < sharing ? told : sharing;
   }
   constexpr isize largest(isize of_all) const { return share(of_all, split.tensor, 0).size(); }
 

@@ -53,8 +53,8 @@ struct tower_outline {
   isize chosen = 1;             // of them, for each row
   isize sharers = 1;            // replicas that share them, as a plan says
   // Of ranks that share experts the busiest one has so many times its even share of rows. No description of a
-  // model tells it: this is what is assumed of its router.
-  double uneven = 1;
+  // model tells it: this is what is assumed of its router; 0: what it has by lot (cost/expert_load.hpp).
+  double uneven = 0;
 
   friend constexpr bool operator==(const tower_outline&, const tower_outline&) = default;
 
@@ -80,7 +80,7 @@ constexpr verdict check(const tower_outline& of) {
   if (of.heads % of.keyed_heads() != 0) return {reason::kv_heads_do_not_divide, 2, of.key_heads, of.heads};
   if (of.experts > 0 && (of.chosen < 1 || of.chosen > of.experts))
     return {reason::experts_do_not_fit, 3, of.experts, of.chosen};
-  if (!(of.uneven >= 1)) return {reason::not_positive, 4, 0, 1};
+  if (of.uneven != 0 && !(of.uneven >= 1)) return {reason::not_positive, 4, 0, 1};
   return {};
 }
 

@@ -166,6 +166,45 @@ TEST_CASE("a context group exchanges rows for heads, or sends keys round behind 
   CHECK(first_stage(of, on, 16, ring).forward_group >= 8 * 2 * picture_rows * 16 * 2 * 3 / 4 / 100e9);
 }
 
+TEST_CASE("the rank with the busiest experts is waited for, over the slowest wires of all that share them") {
+  model_shape mixed{"mixed", {clip.towers[0]}};
+  tower_outline& net = mixed.towers[0];
+  net.experts = 8, net.chosen = 2, net.hidden = 1024;
+  plan of = one_module(mesh::from(0, {.data = 8}));
+  of.modules[0].experts = 8;
+  // Eight replicas with two samples of 256 rows choose 8,192 experts, on one node or two.
+  const double by_lot = 1 + std::sqrt(7.0 / 8192 * 2 * std::log(8.0));
+  for (const double uneven : {0.0, 1.0, 1.25}) {
+    net.uneven = uneven;
+    const double busiest = uneven > 0 ? uneven : by_lot;
+    for (const std::int32_t nodes : {1, 2}) {
+      const cluster_facts on = wired_cluster(nodes, 8 / nodes);
+      of.cluster.ranks_per_node = 8 / nodes;
+      const plan_pricer by(of, mixed, on, {}, 16);
+      CHECK(by.work(0, 0).expert_numbers == about(busiest * 8 * 2 * 2 * picture_rows));
+      // A block sends them and gets them back, 2 bytes each.
+      const double bytes = busiest * 2 * 2 * picture_rows * 2;
+      CHECK(by.stage(0, 0, 0, 0, -1).forward_group ==
+            about(16 * all_to_all_seconds(bytes, {nodes, 8 / nodes, 1}, on)));
+    }
+    // Of its work the busiest rank has more in both products of an expert, and little beside them.
+    const plan_pricer by(of, mixed, wired_cluster(1, 8), {}, 16);
+    tower_outline even = net;
+    even.sharers = 8, even.uneven = 1;
+    const part_steps share = steps_of(even, tower_part::block);
+    const double more = by.work(0, 0).forward_flops - work_of_layers(even, 0, 8).forward_flops,
+                 products = (busiest - 1) * 8 * (share.products[3].flops() + share.products[4].flops());
+    CHECK(more >= products * (1 - 1e-9));
+    CHECK(more <= products * 1.02);
+  }
+  // Slow wires between nodes are all that such rows take.
+  of.cluster.ranks_per_node = 4;
+  cluster_facts far = wired_cluster(2, 4);
+  const double before = first_stage(of, far, 16, mixed).forward_group;
+  far.between.bytes_per_second /= 10;
+  CHECK(first_stage(of, far, 16, mixed).forward_group > 5 * before);
+}
+
 TEST_CASE("rows go to the next stage, beside those of others that leave the node") {
   const cluster_facts on = wired_cluster(8, 8);
   const double bytes = picture_rows * 16 * 2;

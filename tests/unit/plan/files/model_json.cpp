@@ -99,6 +99,7 @@ TEST_CASE("every field is read, and written again") {
 
 TEST_CASE("how uneven a router is assumed to be is never below even") {
   CHECK(parse_model(with(clip, "\"frozen\": true", "\"uneven\": 1"), "").towers[0].uneven == 1);
+  CHECK(parse_model(clip, "").towers[0].uneven == 0);  // by lot
   CHECK_THROWS_WITH_AS(parse_model(with(clip, "\"frozen\": true", "\"uneven\": 0.5"), ""),
                        doctest::Contains("towers[0].uneven"), error);
 }

@@ -344,7 +344,7 @@ TEST_CASE("replicas share experts where that is as good as every plan, and never
     mixed.experts = roll.between(2, 8);
     mixed.chosen = 1 + roll.below(2);
     mixed.hidden = round % 2 == 1 ? 512 : 0;  // the longer update and sums take, the more is won
-    mixed.uneven = round % 3 == 0 ? 1.3 : 1;
+    mixed.uneven = round % 3 == 0 ? 1.3 : round % 3 == 1 ? 1 : 0;
     search_options options;
     options.together = round < 5 && round % 2 == 0;
     options.apart = !options.together;
