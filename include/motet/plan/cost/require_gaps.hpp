@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/cost/profile.hpp>
+#include <motet/plan/cost/profiled_module.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 
@@ -53,14 +54,8 @@ inline void require_gaps_of(const machine_profile& from, const std::string& orig
     const auto refuse = [&](const std::string& what) {
       fail(gaps_unlike_model, sentence({"gaps[", i, "] of ", origin, " is of ", own.module.view(), what}));
     };
-    const module_facts* found = nullptr;
-    std::string names;
-    for (const module_facts& each : known) {
-      if (found == nullptr && each.name == own.module) found = &each;
-      names += (names.empty() ? "" : ", ") + std::string(each.name.view());
-    }
-    if (found == nullptr) refuse(", wanted one of " + names);
-    if (const std::string wrong = detail::misfit_of(own, *found); !wrong.empty())
+    const module_facts& found = profiled_module(known, own.module, refuse);
+    if (const std::string wrong = detail::misfit_of(own, found); !wrong.empty())
       refuse(" under degrees that it cannot have: " + wrong);
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/cost/profile.hpp>
+#include <motet/plan/cost/profiled_module.hpp>
 #include <motet/plan/describe/messages.hpp>
 
 #include <string>
@@ -33,20 +34,14 @@ inline void require_times_of(const machine_profile& from, const std::string& ori
     const auto refuse = [&](const std::string& what) {
       fail(times_unlike_model, sentence({"times[", i, "] of ", origin, " is of ", own.module.view(), what}));
     };
-    const module_facts* found = nullptr;
-    std::string names;
-    for (const module_facts& each : facts) {
-      if (each.name == own.module) found = &each;
-      names += (names.empty() ? "" : ", ") + std::string(each.name.view());
-    }
-    if (found == nullptr) refuse(", wanted one of " + names);
-    if (own.layers != found->layers)
-      refuse(sentence({" with layers ", own.layers, ", and the module that is planned has ", found->layers}));
-    const double more = own.work > found->work ? own.work - found->work : found->work - own.work;
-    if (found->work > 0 && more > 1e-6 * found->work)
+    const module_facts& found = profiled_module(facts, own.module, refuse);
+    if (own.layers != found.layers)
+      refuse(sentence({" with layers ", own.layers, ", and the module that is planned has ", found.layers}));
+    const double more = own.work > found.work ? own.work - found.work : found.work - own.work;
+    if (found.work > 0 && more > 1e-6 * found.work)
       refuse(sentence({" with ", static_cast<isize>(own.work),
                        " multiplications for a sample, and the module that is planned has ",
-                       static_cast<isize>(found->work)}));
+                       static_cast<isize>(found.work)}));
   }
 }
 
