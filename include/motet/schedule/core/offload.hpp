@@ -4,6 +4,7 @@
 #include <motet/schedule/core/score.hpp>
 
 #include <limits>
+#include <span>
 
 namespace motet {
 
@@ -71,9 +72,8 @@ class move_writer {
       for (isize n = begins_[t + 1]; beyond_ > 1 && t + 1 < turns_.size() && n < begins_[t + 2]; ++n)
         if (starts_backward(cues_[n]) && gone_[cues_[n].microbatch] != 0 && make_room(1, t + 1, t))
           fetch(cues_[n].microbatch, t);
-      each_cue(t, [&](const cue& one) {
+      for (const cue& one : of_turn(t))
         if (ends(one.what)) drop(one.microbatch);
-      });
     }
     return most_;
   }
@@ -88,17 +88,16 @@ class move_writer {
   static constexpr bool starts_backward(const cue& each) {
     return is_backward(each.what) && each.what != op::backward_weight;
   }
-  template <class Visit>
-  constexpr void each_cue(std::int32_t t, Visit visit) {
-    for (isize n = begins_[t]; n < begins_[t + 1]; ++n) visit(cues_[n]);
+  constexpr std::span<const cue> of_turn(std::int32_t t) const {
+    return {cues_.begin() + begins_[t], cues_.begin() + begins_[t + 1]};
   }
   // So many would be kept if none left.
   constexpr std::int32_t most_of_all() {
     std::int32_t live = 0, most = 0;
     for (std::int32_t t = 0; t < turns_.size(); ++t) {
-      each_cue(t, [&](const cue& one) { live += keeps(one.what) ? 1 : 0; });
+      for (const cue& one : of_turn(t)) live += keeps(one.what) ? 1 : 0;
       most = most < live ? live : most;
-      each_cue(t, [&](const cue& one) { live -= ends(one.what) ? 1 : 0; });
+      for (const cue& one : of_turn(t)) live -= ends(one.what) ? 1 : 0;
     }
     return most;
   }
@@ -106,19 +105,17 @@ class move_writer {
   // What the turn needs has room, and is there.
   constexpr void take(std::int32_t t) {
     std::int32_t wanted = 0;
-    each_cue(t, [&](const cue& one) {
+    for (const cue& one : of_turn(t)) {
       if (keeps(one.what)) ++wanted;
-      if (!starts_backward(one)) return;
+      if (!starts_backward(one)) continue;
       if (gone_[one.microbatch] != 0) ++wanted;
       for (kept& each : near_) each.stays = each.stays || each.microbatch == one.microbatch;
-    });
+    }
     make_room(wanted, t, t);
-    each_cue(t, [&](const cue& one) {
+    for (const cue& one : of_turn(t))
       if (starts_backward(one) && gone_[one.microbatch] != 0) fetch(one.microbatch, t);
-    });
-    each_cue(t, [&](const cue& one) {
+    for (const cue& one : of_turn(t))
       if (keeps(one.what)) hold({one.microbatch, t, false});
-    });
   }
   // Whether so many more have room; before turn t others leave for it, if turn `now` does not need them.
   constexpr bool make_room(isize wanted, std::int32_t now, std::int32_t t) {
