@@ -73,10 +73,11 @@ operation_work work_of(const Profile& costs, Counts&& counts) {
     switch (each.kind) {
       case flops_of::products: break;
       case flops_of::attention: sum.slower.attention += calls * each.flops; break;
-      case flops_of::exchanges: sum.slower.exchanges += calls * each.flops; break;
       case flops_of::elements:
         sum.slower.elements += calls * each.flops;
         sum.slower.bytes += calls * each.bytes;
+        break;
+      default: sum.slower.exchanges += calls * each.flops;
     }
   }
   return sum;
@@ -100,17 +101,20 @@ double bytes_of_group(const Profile& costs, const spread_seat& at) {
   const auto tensor = static_cast<double>(at.tensor), context = static_cast<double>(at.context);
   double sum = 0;
   for (const operation_cost& each : costs.operations()) {
-    if (each.kind != flops_of::exchanges) continue;
-    const std::string_view name = each.name;
     const double bytes = static_cast<double>(each.calls) * each.bytes;
-    // own rows, and those of all
-    if (name == "gather_rows") sum += bytes * (tensor - 1) / (tensor + 1);
-    // those of all, own rows twice
-    else if (name == "scatter_sum_rows") sum += bytes * (tensor - 1) / (tensor + 2);
-    // with the ranks that have experts: what others bring alone
-    else if (name == "exchange_rows") sum += bytes;
-    // over context parts: as many before as after
-    else sum += bytes / 2 * (context - 1) / context;
+    switch (each.kind) {
+      case flops_of::elements:
+      case flops_of::products:
+      case flops_of::attention: break;
+      // own rows, and those of all
+      case flops_of::gathers: sum += bytes * (tensor - 1) / (tensor + 1); break;
+      // those of all, own rows twice
+      case flops_of::summed_rows: sum += bytes * (tensor - 1) / (tensor + 2); break;
+      // with the ranks that have experts: what others bring alone
+      case flops_of::expert_rows: sum += bytes; break;
+      // over context parts: as many before as after
+      case flops_of::exchanges: sum += bytes / 2 * (context - 1) / context;
+    }
   }
   return sum;
 }

@@ -74,7 +74,7 @@ void gather_pieces(context& ctx, matrix<const X> x, matrix<Y> all, row_work each
     gather_rows(ctx, x, all);
     return each(rows, interval{0, all.rows});
   }
-  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::exchanges);
+  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::gathers);
   const scratch_scope scope(ctx);
   const row_pieces pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
   if (ctx.measuring()) return each(rows, interval{0, all.rows});
@@ -93,7 +93,7 @@ void gather_beside(context& ctx, matrix<const X> x, matrix<Y> all, work_ref<> me
     gather_rows(ctx, x, all);
     return meanwhile();
   }
-  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::exchanges);
+  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::gathers);
   const scratch_scope scope(ctx);
   const row_pieces pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
   if (ctx.measuring()) return meanwhile();
@@ -112,7 +112,7 @@ void scatter_made(context& ctx, matrix<P> partial, matrix<const R> residual, mat
     return scatter_sum_rows(ctx, partial, residual, y);
   }
   ctx.note("scatter_sum_rows", elements_in(partial), bytes_in(partial) + bytes_in(residual) + bytes_in(y),
-           flops_of::exchanges);
+           flops_of::summed_rows);
   const scratch_scope scope(ctx);
   const row_pieces pieces(ctx, partial.width, 1);
   if (ctx.measuring()) return make(rows, interval{0, partial.rows});

@@ -40,7 +40,7 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
   ctx.note("exchange_rows", 0,
            static_cast<double>(to.most_sent * from.width) * bytes_of<T> * static_cast<double>(to.ranks - 1) /
                static_cast<double>(to.ranks),
-           flops_of::exchanges);
+           flops_of::expert_rows);
   if (ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) {

@@ -53,7 +53,7 @@ void gather_pieces(context& ctx, matrix<const X> x, matrix<Y> all, row_work each
     gather_rows(ctx, x, all);
     return each(rows, interval{0, all.rows});
   }
-  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::exchanges);
+  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::gathers);
   const exchanged_pieces<context> pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
   begun_calls calls(ctx.shared->tensor);
   convert_rows(ctx, x, all.slice(pieces.first_own_row(), x.rows));
@@ -70,7 +70,7 @@ void gather_beside(context& ctx, matrix<const X> x, matrix<Y> all, work_ref<> me
     gather_rows(ctx, x, all);
     return meanwhile();
   }
-  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::exchanges);
+  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::gathers);
   const exchanged_pieces<context> pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
   begun_calls calls(ctx.shared->tensor);
   convert_rows(ctx, x, all.slice(pieces.first_own_row(), x.rows));
@@ -86,7 +86,7 @@ void scatter_made(context& ctx, matrix<P> partial, matrix<const R> residual, mat
     return scatter_sum_rows(ctx, partial, residual, y);
   }
   ctx.note("scatter_sum_rows", elements_in(partial), bytes_in(partial) + bytes_in(residual) + bytes_in(y),
-           flops_of::exchanges);
+           flops_of::summed_rows);
   const exchanged_pieces<context> pieces(ctx, partial.width, 1);
   begun_calls calls(ctx.shared->tensor);
   for (isize p = 0; p < pieces.count(); ++p) {

@@ -41,7 +41,7 @@ inline const sequences& rows_of_all(const context& ctx) {
 template <class X, class Y>
 void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   const section_scope section(ctx, "gather rows");
-  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::exchanges);
+  ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all), flops_of::gathers);
   if (ctx.measuring()) return;
   const auto parts = detail::parts_of_members(ctx, all.width, static_cast<isize>(sizeof(Y)));
   convert_rows(ctx, x, all.slice(parts.first_row, x.rows));
@@ -55,7 +55,7 @@ template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");
   ctx.note("scatter_sum_rows", elements_in(partial), bytes_in(partial) + bytes_in(residual) + bytes_in(y),
-           flops_of::exchanges);
+           flops_of::summed_rows);
   if (ctx.measuring()) return;
   const auto parts = detail::parts_of_members(ctx, partial.width, 1);
   const auto own = partial.slice(parts.first_row, y.rows);
