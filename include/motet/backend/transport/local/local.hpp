@@ -182,7 +182,7 @@ class endpoint {
     auto& bell = world_.bells_[as_size(rank_)];
     apart([&] {
       for (int spin = 0; spin < spins_; ++spin) {
-        if (bell.count.load(std::memory_order_acquire) != seen) break;
+        if (bell.count.load(std::memory_order_relaxed) != seen) break;
         if (spin % 64 == 63) std::this_thread::yield();
       }
     });
