@@ -29,8 +29,10 @@
   }                                                                                            \
   }
 MOTET_BENCH_RATE(portable, )
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
 MOTET_BENCH_RATE(avx2, __attribute__((target("avx2,fma,f16c"))))
+#endif
+#if MOTET_INSTRUCTION_SETS > 2
 MOTET_BENCH_RATE(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))))
 #endif
 

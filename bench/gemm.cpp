@@ -58,8 +58,9 @@ double peak() {
   };
   namespace cpu = motet::cpu;
   [[maybe_unused]] constexpr bool half = std::is_same_v<T, bf16>;
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
   switch (cpu::current_kernel()) {
+#if MOTET_INSTRUCTION_SETS > 2
     case kernel_kind::amx:
       if constexpr (half) {
         const cpu::tile_registers held;
@@ -76,9 +77,10 @@ double peak() {
     case kernel_kind::avx512:
       return run(cpu::avx512::products<float>{}, cpu::avx512::choose_tile<cpu::avx512::products<float>>, 96,
                  1, 8);
+#endif
     case kernel_kind::avx2:
       return run(cpu::avx2::products<float>{}, cpu::avx2::choose_tile<cpu::avx2::products<float>>, 96, 1, 6);
-    case kernel_kind::portable: break;
+    default: break;
   }
 #endif
   return run(cpu::portable::products<float>{}, cpu::portable::choose_tile<cpu::portable::products<float>>, 96,

@@ -98,6 +98,20 @@ function(motet_less_undefined target)
   endif()
 endfunction()
 
+# motet_instruction_sets(<variable>): as MOTET_INSTRUCTION_SETS of features.hpp has it, those that this machine can run, where it tells.
+function(motet_instruction_sets variable)
+  set(sets 4)
+  if(CMAKE_CXX_FLAGS MATCHES "thread")
+    set(sets 1)
+  elseif(EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
+    if(flags AND NOT flags MATCHES " avx512f ")
+      set(sets 2)
+    endif()
+  endif()
+  set(${variable} ${sets} PARENT_SCOPE)
+endfunction()
+
 # motet_test_group(<name> <kind> <sources...>): the program <name>.
 function(motet_test_group name kind)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/unit/ OUTPUT_VARIABLE files)
@@ -246,6 +260,9 @@ function(motet_unit_tests)
   target_compile_features(motet_test_main PRIVATE cxx_std_20)
   target_compile_options(motet_test_main PRIVATE -O0)
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    # Code that this machine cannot run is most of what kernels compile; and threads share their rows in one way, whatever the instruction set.
+    motet_instruction_sets(sets)
+    target_compile_definitions(motet_compiled PUBLIC MOTET_INSTRUCTION_SETS=${sets})
     target_compile_options(motet_compiled PRIVATE -O1)
     target_compile_options(motet_compiled_ranks PRIVATE -O0)
     # Few tests compute by these numbers, and little, so they take longer to compile than to run.

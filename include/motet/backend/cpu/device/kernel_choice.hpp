@@ -31,10 +31,10 @@ inline const char* kernel_name(kernel_kind kind) {
 inline bool kernel_available(kernel_kind kind) {
   switch (kind) {
     case kernel_kind::portable: return true;
-    case kernel_kind::avx2: return features().avx2;
-    case kernel_kind::avx512: return features().avx512;
-    case kernel_kind::avx512_bf16: return features().avx512_bf16;
-    case kernel_kind::amx: return features().avx512_bf16 && features().amx_bf16;
+    case kernel_kind::avx2: return MOTET_INSTRUCTION_SETS > 1 && features().avx2;
+    case kernel_kind::avx512: return MOTET_INSTRUCTION_SETS > 2 && features().avx512;
+    case kernel_kind::avx512_bf16: return MOTET_INSTRUCTION_SETS > 2 && features().avx512_bf16;
+    case kernel_kind::amx: return kernel_available(kernel_kind::avx512_bf16) && features().amx_bf16;
   }
   return false;
 }
@@ -44,9 +44,9 @@ inline bool kernel_available(kernel_kind kind) {
 // sixteen times as much.
 inline kernel_kind best_kernel() {
   if (kernel_available(kernel_kind::amx)) return kernel_kind::amx;
-  if (features().avx512_bf16 && features().amd) return kernel_kind::avx512_bf16;
-  if (features().avx512) return kernel_kind::avx512;
-  if (features().avx2) return kernel_kind::avx2;
+  if (kernel_available(kernel_kind::avx512_bf16) && features().amd) return kernel_kind::avx512_bf16;
+  if (kernel_available(kernel_kind::avx512)) return kernel_kind::avx512;
+  if (kernel_available(kernel_kind::avx2)) return kernel_kind::avx2;
   return kernel_kind::portable;
 }
 

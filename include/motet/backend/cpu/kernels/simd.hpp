@@ -34,7 +34,7 @@
 
 // Calls CALL in the namespace of the kernel that was chosen, for example MOTET_SIMD_DISPATCH(return, add(x,
 // y)).
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 2
 #define MOTET_SIMD_DISPATCH(KEYWORD, ...)                                                         \
   switch (::motet::cpu::current_kernel()) {                                                       \
     case ::motet::cpu::kernel_kind::amx:                                                          \
@@ -42,6 +42,12 @@
     case ::motet::cpu::kernel_kind::avx512: KEYWORD ::motet::cpu::avx512::__VA_ARGS__; break;     \
     case ::motet::cpu::kernel_kind::avx2: KEYWORD ::motet::cpu::avx2::__VA_ARGS__; break;         \
     case ::motet::cpu::kernel_kind::portable: KEYWORD ::motet::cpu::portable::__VA_ARGS__; break; \
+  }
+#elif MOTET_INSTRUCTION_SETS > 1
+#define MOTET_SIMD_DISPATCH(KEYWORD, ...)                                                 \
+  switch (::motet::cpu::current_kernel()) {                                               \
+    case ::motet::cpu::kernel_kind::avx2: KEYWORD ::motet::cpu::avx2::__VA_ARGS__; break; \
+    default: KEYWORD ::motet::cpu::portable::__VA_ARGS__; break;                          \
   }
 #else
 #define MOTET_SIMD_DISPATCH(KEYWORD, ...) KEYWORD ::motet::cpu::portable::__VA_ARGS__

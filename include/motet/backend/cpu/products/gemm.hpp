@@ -47,7 +47,7 @@ void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* 
 
 namespace motet::cpu {
 
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 2
 namespace detail {
 
 template <class A, class B, class Out, class Epilogue>
@@ -92,8 +92,9 @@ void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* 
                     std::is_same_v<Compute, double> == std::is_same_v<Out, double>,
                 "motet: a product in double takes and gives double");
   if (m <= 0 || n <= 0) return;
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
   switch (current_kernel()) {
+#if MOTET_INSTRUCTION_SETS > 2
     case kernel_kind::amx:
       if constexpr (std::is_same_v<Compute, bf16>) {
         if (detail::tiles_are_right(scratch))
@@ -106,8 +107,9 @@ void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* 
       [[fallthrough]];
     case kernel_kind::avx512:
       return avx512::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
+#endif
     case kernel_kind::avx2: return avx2::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);
-    case kernel_kind::portable: break;
+    default: break;
   }
 #endif
   portable::multiply<Compute>(m, n, k, a, b, out, out_stride, epilogue, scratch);

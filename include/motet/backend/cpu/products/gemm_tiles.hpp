@@ -3,7 +3,7 @@
 
 #include <motet/backend/cpu/products/gemm_kernel.hpp>
 
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 2
 
 // The five instructions on tile registers (AMX). Written as assembly, so that the compiler need not know
 // them; a test puts an emulation in their place, as not every machine has them.

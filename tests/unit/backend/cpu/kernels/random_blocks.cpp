@@ -15,8 +15,10 @@
   }                                                                                                \
   }
 VARIANT(portable, )
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
 VARIANT(avx2, __attribute__((target("avx2,fma,f16c"))))
+#endif
+#if MOTET_INSTRUCTION_SETS > 2
 VARIANT(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))))
 #endif
 

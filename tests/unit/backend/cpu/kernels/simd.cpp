@@ -40,19 +40,22 @@ using count = motet::isize;
   }
 
 VARIANT(portable, )
-#if MOTET_X86
-VARIANT(avx2, __attribute__((target("avx2,fma,f16c"))))
-VARIANT(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))))
-#define EACH(CALL)                                                     \
-  CALL(portable)                                                       \
-  if (motet::cpu::kernel_available(motet::cpu::kernel_kind::avx2)) {   \
-    CALL(avx2)                                                         \
-  }                                                                    \
-  if (motet::cpu::kernel_available(motet::cpu::kernel_kind::avx512)) { \
-    CALL(avx512)                                                       \
+#define IF_AVAILABLE(NAME, CALL)                                     \
+  if (motet::cpu::kernel_available(motet::cpu::kernel_kind::NAME)) { \
+    CALL(NAME)                                                       \
   }
+#define EACH(CALL) CALL(portable) IN_AVX2(CALL) IN_AVX512(CALL)
+#if MOTET_INSTRUCTION_SETS > 1
+VARIANT(avx2, __attribute__((target("avx2,fma,f16c"))))
+#define IN_AVX2(CALL) IF_AVAILABLE(avx2, CALL)
 #else
-#define EACH(CALL) CALL(portable)
+#define IN_AVX2(CALL)
+#endif
+#if MOTET_INSTRUCTION_SETS > 2
+VARIANT(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))))
+#define IN_AVX512(CALL) IF_AVAILABLE(avx512, CALL)
+#else
+#define IN_AVX512(CALL)
 #endif
 
 TEST_CASE("vectors round to bf16 as the scalar type does, for every kind of number") {

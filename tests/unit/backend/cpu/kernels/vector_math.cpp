@@ -34,8 +34,10 @@ enum class function { exp, tanh, erf, sigmoid };
     }                                                            \
   }
 VARIANT(portable, )
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
 VARIANT(avx2, __attribute__((target("avx2,fma,f16c"))))
+#endif
+#if MOTET_INSTRUCTION_SETS > 2
 VARIANT(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))))
 #endif
 
@@ -43,9 +45,11 @@ template <class T>
 std::vector<T> apply(function which, std::vector<T> x) {
   const auto n = static_cast<count>(x.size());
   switch (motet::cpu::current_kernel()) {
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 2
     case motet::cpu::kernel_kind::avx512_bf16:
     case motet::cpu::kernel_kind::avx512: avx512_probe::apply(which, x.data(), n); break;
+#endif
+#if MOTET_INSTRUCTION_SETS > 1
     case motet::cpu::kernel_kind::avx2: avx2_probe::apply(which, x.data(), n); break;
 #endif
     default: portable_probe::apply(which, x.data(), n);

@@ -55,13 +55,15 @@ void check_tiles(const Choose& choose, isize most_rows, isize most_vectors, isiz
 
 TEST_CASE_TEMPLATE("every tile of every kernel, whole and cut, sets or adds the product", T, float, double) {
   CHECK_NAMESPACE(portable, T);
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
   if (cpu::kernel_available(cpu::kernel_kind::avx2)) CHECK_NAMESPACE(avx2, T);
+#endif
+#if MOTET_INSTRUCTION_SETS > 2
   if (cpu::kernel_available(cpu::kernel_kind::avx512)) CHECK_NAMESPACE(avx512, T);
 #endif
 }
 
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 2
 TEST_CASE("tiles of pairs of bf16") {
   if (!cpu::kernel_available(cpu::kernel_kind::avx512_bf16)) return;
   using product = cpu::avx512_bf16::products<bf16>;

@@ -38,8 +38,10 @@ using laws::grid;
   };
 
 VARIANT(portable)
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
 VARIANT(avx2)
+#endif
+#if MOTET_INSTRUCTION_SETS > 2
 VARIANT(avx512)
 VARIANT(avx512_bf16)
 #endif
@@ -140,8 +142,10 @@ void check_all_types() {
 
 TEST_CASE("blocks are packed as the kernels read them, with zeros where nothing is") {
   check_all_types<portable_packing>();
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 1
   if (cpu::kernel_available(cpu::kernel_kind::avx2)) check_all_types<avx2_packing>();
+#endif
+#if MOTET_INSTRUCTION_SETS > 2
   if (cpu::kernel_available(cpu::kernel_kind::avx512)) check_all_types<avx512_packing>();
   if (cpu::kernel_available(cpu::kernel_kind::avx512_bf16)) check_all_types<avx512_bf16_packing>();
 #endif

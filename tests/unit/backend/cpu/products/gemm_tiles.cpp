@@ -59,7 +59,7 @@ inline void add_product(emulated_tile& c, const emulated_tile& a, const emulated
 namespace motet {
 namespace {
 
-#if MOTET_X86
+#if MOTET_INSTRUCTION_SETS > 2
 
 using cpu::gemm_epilogue, cpu::gemm_operand;
 using laws::grid;
