@@ -66,11 +66,11 @@ program two_ranks() {
 }
 
 // The eye and the glue cut the samples of a step so, and the language model so.
-struct cut_of {
+struct part_counts {
   int data, tensor, context, parts;
   degrees split() const { return {.data = data, .context = context, .tensor = tensor}; }
 };
-plan feeding(const cut_of& from, const cut_of& to, bool balanced) {
+plan feeding(const part_counts& from, const part_counts& to, bool balanced) {
   plan out;
   out.schedule = "1f1b";
   for (const char* const name : {"eye", "glue", "talk"}) {
@@ -99,7 +99,7 @@ struct fed_step {
 
 // Each row that the language model reads crosses once, to the rank that has its place, and both ends of each
 // message count the same rows.
-void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
+void check_crossings(const part_counts& from, const part_counts& to, bool balanced) {
   const plan how = feeding(from, to, balanced);
   score order;
   REQUIRE(write_plan(how, facts_of<fed>(), order, all_samples).ok());
@@ -173,7 +173,7 @@ void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
 
 // The eye is cut so, by context perhaps, and the glue so. Each rank of the eye gives its own rows, and both ends
 // of a message have the same rows of the same samples, in one order.
-void check_given_parts(const cut_of& from, const cut_of& to, bool balanced) {
+void check_given_parts(const part_counts& from, const part_counts& to, bool balanced) {
   plan how = feeding(to, to, false);
   how.modules[0].on = mesh::from(0, from.split());
   how.modules[0].microbatches = from.parts;
@@ -228,18 +228,18 @@ void check_given_parts(const cut_of& from, const cut_of& to, bool balanced) {
 }  // namespace
 
 TEST_CASE("ranks that cut an encoder's samples each give their own rows, each of them once") {
-  constexpr cut_of cases[][2] = {{{1, 1, 2, 2}, {1, 1, 1, 2}},
-                                 {{1, 1, 3, 5}, {2, 1, 1, 3}},
-                                 {{1, 2, 2, 1}, {3, 1, 1, 2}},
-                                 {{2, 1, 4, 1}, {1, 1, 1, 7}}};
+  constexpr part_counts cases[][2] = {{{1, 1, 2, 2}, {1, 1, 1, 2}},
+                                      {{1, 1, 3, 5}, {2, 1, 1, 3}},
+                                      {{1, 2, 2, 1}, {3, 1, 1, 2}},
+                                      {{2, 1, 4, 1}, {1, 1, 1, 7}}};
   for (const auto& each : cases)
     for (const bool balanced : {false, true}) check_given_parts(each[0], each[1], balanced);
 }
 TEST_CASE("each row of an edge crosses once, to the rank that has its place") {
-  constexpr cut_of one{1, 1, 1, 2};
-  constexpr cut_of cases[][2] = {{one, {1, 1, 4, 2}},          {{2, 2, 1, 2}, {1, 1, 4, 1}},
-                                 {{3, 1, 1, 1}, {2, 1, 2, 2}}, {{1, 1, 1, 5}, {1, 2, 2, 3}},
-                                 {one, {3, 1, 1, 1}},          {{1, 2, 1, 3}, {1, 1, 3, 7}}};
+  constexpr part_counts one{1, 1, 1, 2};
+  constexpr part_counts cases[][2] = {{one, {1, 1, 4, 2}},          {{2, 2, 1, 2}, {1, 1, 4, 1}},
+                                      {{3, 1, 1, 1}, {2, 1, 2, 2}}, {{1, 1, 1, 5}, {1, 2, 2, 3}},
+                                      {one, {3, 1, 1, 1}},          {{1, 2, 1, 3}, {1, 1, 3, 7}}};
   for (const auto& each : cases)
     for (const bool balanced : {false, true}) {
       CAPTURE(each[1].context);
