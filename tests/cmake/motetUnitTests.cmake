@@ -265,7 +265,7 @@ function(motet_unit_tests)
     target_compile_definitions(motet_compiled PUBLIC MOTET_INSTRUCTION_SETS=${sets})
     target_compile_options(motet_compiled PRIVATE -O1)
     target_compile_options(motet_compiled_ranks PRIVATE -O0)
-    # Few tests compute by these numbers, and little, so they take longer to compile than to run.
+    # Optimised, these take longer to compile than tests then save.
     set(compiled ${motet_include}/motet/backend/cpu/compiled)
     set_property(SOURCE ${compiled}/bf16.cpp ${compiled}/double.cpp TARGET_DIRECTORY motet_compiled PROPERTY COMPILE_OPTIONS -O0)
     motet_less_undefined(motet_compiled)
