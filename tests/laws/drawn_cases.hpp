@@ -21,14 +21,9 @@ inline std::uint64_t seeded(std::uint64_t first) { return first + (asked("MOTET_
 // A whole run has many cases of one kind under two sanitizers, where each case needs but one of them:
 // MOTET_TEST_HALF=0 tries those with an even number, 1 the others, and all are tried without it. tests/run.sh
 // sets it where both sanitizers are.
-inline std::uint64_t our_half() {
+inline bool in_our_half(std::uint64_t number) {
   static const std::uint64_t half = asked("MOTET_TEST_HALF", 2);
-  return half;
-}
-inline bool in_our_half(std::uint64_t number) { return our_half() == 2 || number % 2 == our_half(); }
-// Whole plans take the thread sanitizer, whose half is 1, three times as long: it tries one of four.
-inline bool in_our_share(std::uint64_t number) {
-  return our_half() == 2 || (number % 4 == 3) == (our_half() == 1);
+  return half == 2 || number % 2 == half;
 }
 
 }  // namespace motet::laws

@@ -253,7 +253,7 @@ int check_fitting(std::uint64_t first, int count, Drawn drawn) {
     // samples.
     const std::set<std::string_view> expected{"", "MT-P02", "MT-P03", "MT-P10", "MT-S10", "MT-S23"};
     CHECK_MESSAGE(expected.count(row == nullptr ? "" : row->code) == 1, why);
-    if (why.empty() && laws::in_our_share(static_cast<std::uint64_t>(k))) check_plan_is_one_rank<Model>(of);
+    if (why.empty() && laws::in_our_half(static_cast<std::uint64_t>(k))) check_plan_is_one_rank<Model>(of);
     fitting += why.empty() ? 1 : 0;
   }
   return fitting;
@@ -289,7 +289,7 @@ int check_drawn_ahead(std::uint64_t seed, int count) {
 template <class Model>
 void check_drawn_plans(std::uint64_t first, int count, plan (*drawn)(std::uint64_t) = drawn_plan<Model>) {
   for (int k = 0; k < laws::so_many(count); ++k) {
-    if (!laws::in_our_share(static_cast<std::uint64_t>(k))) continue;
+    if (!laws::in_our_half(static_cast<std::uint64_t>(k))) continue;
     const std::uint64_t seed = laws::seeded(first) + static_cast<std::uint64_t>(k);
     CAPTURE(seed);
     check_plan_is_one_rank<Model>(drawn(seed));
@@ -347,7 +347,7 @@ TEST_CASE("any plan is one rank where modules cut samples unlike") {
 TEST_CASE("any plan is one rank where modules compute beside one another in lanes, filled or not") {
   for (int n = 0; n < laws::so_many(12); ++n) {
     const std::uint64_t k = laws::seeded(0) + static_cast<std::uint64_t>(n);
-    if (!laws::in_our_share(k)) continue;
+    if (!laws::in_our_half(k)) continue;
     CAPTURE(k);
     const char* const threads = n % 3 == 0 ? "3" : "1";
     check_plan_is_one_rank<all_learn>(in_drawn_lanes(drawn_plan<all_learn>(500 + k), k), threads);
@@ -364,7 +364,6 @@ TEST_CASE("any plan is one rank where modules compute beside one another in lane
 TEST_CASE("a rank with lanes whose rows come in pieces learns the same to the bit") {
   const launched_world world = alone("2");
   for (const int how : {0, 1, 2, 3}) {
-    if (!laws::in_our_share(static_cast<std::uint64_t>(how))) continue;
     CAPTURE(how);
     const auto learned = [&](int pieces) {
       plan of;
@@ -521,14 +520,14 @@ TEST_CASE("a plan that offloads learns the same to the bit") {
     const std::uint64_t k = laws::seeded(0) + static_cast<std::uint64_t>(n);
     // Whatever comes back to a lane that computes is looked at by every sanitizer.
     check(in_drawn_lanes(drawn_plan<all_learn>(5200 + k), k), 5 * k + 2);
-    if (!laws::in_our_share(k)) continue;
+    if (!laws::in_our_half(k)) continue;
     check(drawn_plan<all_learn>(5000 + k), 5 * k);
     check(drawn_unlike<all_learn>(5100 + k), 5 * k + 1);
     for (const plan& each : {drawn_ahead<all_learn>(5300 + k), drawn_filling<all_learn>(5400 + k)})
       if (explain_plan(each, facts_of<all_learn>(), samples).empty()) check(each, 5 * k + 3);
   }
   MESSAGE(moves, " moves, ", refused, " refused");
-  CHECK(moves > 40);  // of our share of the draws as well
+  CHECK(moves > 40);  // of half of the draws as well
 }
 TEST_CASE("every named plan that fills, is multiplexed or cuts samples is one rank") {
   int found = 0;

@@ -126,7 +126,7 @@ void check_is_one_rank(const plan& how) {
 
 TEST_CASE("any plan is one rank where a tensor group shares experts, and context parts cut samples") {
   for (int k = 0; k < laws::so_many(16); ++k) {
-    if (!laws::in_our_share(static_cast<std::uint64_t>(k))) continue;
+    if (!laws::in_our_half(static_cast<std::uint64_t>(k))) continue;
     const std::uint64_t seed = laws::seeded(20000) + static_cast<std::uint64_t>(k);
     CAPTURE(seed);
     check_is_one_rank(drawn_unlike<speech>(seed));
@@ -223,7 +223,7 @@ TEST_CASE("any plan is one rank where replicas share experts") {
     const std::set<std::string_view> expected{"", "MT-P02", "MT-P03", "MT-P10", "MT-S10", "MT-S17"};
     CHECK_MESSAGE(expected.count(row == nullptr ? "" : row->code) == 1, why);
     fitting += why.empty() ? 1 : 0;
-    if (why.empty() && laws::in_our_share(static_cast<std::uint64_t>(k))) check_is_one_rank(how);
+    if (why.empty() && laws::in_our_half(static_cast<std::uint64_t>(k))) check_is_one_rank(how);
   }
   CHECK(fitting > laws::so_many(32) / 3);
 }
