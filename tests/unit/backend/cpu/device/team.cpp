@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// labels: threads
 #include <doctest/doctest.h>
 
 #include <motet/backend/cpu/device/team.hpp>
