@@ -102,10 +102,11 @@ class gradient_ring {
   bool finish() {
     if (gathers_) return true;
     bool done = true;
-    for (slot& each : slots_)
-      done =
-          settle(each, [this](std::size_t l, ticket which) { return lanes_[l].turns.group().test(which); }) &&
-          done;
+    // The oldest comes first, whichever is here first: microbatches of a layer are added up in one order.
+    for (std::size_t k = 0; k < slots_.size(); ++k)
+      done = done && settle(slots_[(turn_ + k) % slots_.size()], [this](std::size_t l, ticket which) {
+               return lanes_[l].turns.group().test(which);
+             });
     for (lane& own : lanes_) done = done && sum_packed(own);
     return done;
   }
