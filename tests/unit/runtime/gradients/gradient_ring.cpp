@@ -5,6 +5,10 @@
 #include <doctest/doctest.h>
 #include <reduction_threads.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
 using namespace motet;
 
 namespace {
@@ -15,6 +19,19 @@ reduction_layout layout_of(std::int32_t rank, bool shards = true) {
 }
 void* where(ring& of, const float* data, motet::isize count) { return of.sink().where(&of, data, count); }
 void tell(ring& of, const float* data, motet::isize count) { of.sink().told(&of, data, count); }
+
+// One of two members, of which the other brings zeros. Calls before `done_from` are under way for as long as
+// nobody waits for them.
+struct slow_group {
+  ticket begun = 0, done_from = 0;
+  std::int32_t size() const { return 2; }
+  std::int32_t member() const { return 0; }
+  bool test(ticket which) const { return which >= done_from; }
+  void wait(ticket) const {}
+  ticket all_reduce_sum(float*, motet::isize) { return begun++; }
+  ticket reduce_scatter_sum(const float*, float*, std::span<const motet::isize>) { return begun++; }
+  ticket all_gather(const std::byte*, std::byte*, std::span<const motet::isize>) { return begun++; }
+};
 }  // namespace
 
 TEST_CASE("owners get the sums of all microbatches, though gradients exist for a few layers at a time") {
@@ -75,6 +92,31 @@ TEST_CASE("a rank by itself adds up its own gradients") {
   CHECK(sums.finish());
   CHECK(sums.gather_weights());
   for (int e = 0; e < 160; ++e) CHECK(sums.sums()[e] == static_cast<float>(3 * e));
+}
+
+TEST_CASE("microbatches are added up in their order, whichever sum is here first") {
+  const std::vector<interval> whole = {{0, 160}};
+  std::vector<float> base(160), weights(160);
+  slow_group two_members;
+  gradient_ring<float, slow_group, cpu::context> sums(
+      lay_out_reduction(160, {2, 0}, {}, {.elements = 96, .packed = 16, .shards = true}, whole), whole,
+      {&two_members});
+  laws::host_site host;
+  sums.prepare(host.ctx, base.data(), weights.data());
+  sums.begin_step();
+  ticket last = 0;
+  for (const float value : {1e8f, 1.0f, -1e8f}) {  // 1 where the second comes behind the third, 0 before it
+    last = two_members.begun;
+    auto* const to = static_cast<float*>(sums.sink().where(&sums, base.data(), 160));
+    std::fill(to, to + 160, value);
+    sums.sink().told(&sums, base.data(), 160);
+  }
+  REQUIRE(last > 0);
+  two_members.done_from = last;
+  CHECK_FALSE(sums.finish());
+  two_members.done_from = 0;
+  CHECK(sums.finish());
+  for (motet::isize e = 0; e < sums.layout().share.moments; ++e) CHECK(sums.sums()[e] == 0);
 }
 
 TEST_CASE("what is out of turn is refused") {
