@@ -71,7 +71,7 @@ void run(const options& given) {
   const buffer<bf16> copy(rounded ? count : 0);
   std::fill_n(copy.data(), copy.size(), bf16(1.0f));
   says.say(prompt, {.most = 4});
-  // In turns, as the machine may be shared.
+  // They take turns, as the machine may be shared.
   std::vector<double> a_token, a_prompt, a_read;
   for (int round = 0; round < given.rounds; ++round) {
     const said_tokens said = says.say(prompt, {.most = given.tokens + 1});

@@ -18,7 +18,7 @@
 // Rows that Whisper's encoder makes of sounds, and logits of what its decoder says of them.
 namespace motet::embed {
 
-// Whether this is the net of the folder.
+// Says whether this is the net of the folder.
 inline bool same_net(const hf_whisper_config& config, const sound_config& net) {
   return config.bins == net.bins && config.frames() == net.frames && config.ear.width == net.width &&
          config.ear.layers == net.layers && config.ear.heads == net.heads &&
@@ -74,7 +74,7 @@ struct heard_input {
   safetensors_writer::metadata about{{"format", "pt"}};
 };
 
-// Of a file of tensors.
+// Reads what is heard from a file of tensors.
 inline heard_input read_features(const std::string& path, isize bins, isize frames) {
   const safetensors_file input(path);
   const stored_tensor* const heard = input.find("input_features");
@@ -94,7 +94,7 @@ inline heard_input read_features(const std::string& path, isize bins, isize fram
   return out;
 }
 
-// Of a folder of WAV and FLAC files. Those that cannot be read are named and left out; that one came at
+// Reads a folder of WAV and FLAC files. Those that cannot be read are named and left out; that one came at
 // another rate is told once.
 inline heard_input read_sounds(const std::string& folder, isize bins, isize frames) {
   const std::vector<std::filesystem::path> files = files_below(folder, is_sound_field, ".wav or .flac");

@@ -64,7 +64,7 @@ resampler::colours colours_of(const std::filesystem::path& folder, bool siglip) 
   return out;
 }
 
-// Of one module, which may see.
+// A model of one module, which may see.
 template <class Model>
 std::unique_ptr<spoken_model> make_of_one(spoken_facts facts, const model_request& wanted) {
   using net = typename Model::template module_at<0>::net;

@@ -50,7 +50,7 @@ inline std::string stages_text(const cell_row& of) {
   return layers + " layers, " + ways + (of.proxy.remade ? ", remade" : "");
 }
 
-// Whether its tensor groups wait as long as is counted or as was measured.
+// Says whether its tensor groups wait as long as is counted or as was measured.
 inline std::string gaps_text(const cell_forecast& of) {
   return of.waits == 0                   ? "none"
          : of.waits_measured == 0        ? std::string(gaps_are(false))

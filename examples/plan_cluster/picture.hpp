@@ -9,7 +9,7 @@
 
 namespace motet::plan_cluster {
 
-// Of more ranks, those that do the same are drawn once.
+// Where there are more ranks, those that do the same are drawn once.
 inline constexpr std::int32_t most_drawn_ranks = 64;
 
 // The best plan's step as it was simulated; `model` and `play` are those of the search.

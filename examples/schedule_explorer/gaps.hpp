@@ -46,7 +46,7 @@ inline std::string name_of(const measured_gaps& of) {
 
 }  // namespace detail
 
-// Those of the only entry that is of the module under the degrees that `asked` names: "", "talk",
+// The gaps of the only entry that is of the module under the degrees that `asked` names: "", "talk",
 // "talk:tensor=2,zero=3".
 inline measured_gaps choose_gaps(const list<measured_gaps>& from, const std::string& file,
                                  const std::string& asked) {

@@ -28,7 +28,7 @@ class sense_speaker {
   said_tokens say_after(const pictured_tokens& sample, const saying& how, Hear&& hear) {
     return says_.say_after(entered(sample), how, std::forward<Hear>(hear));
   }
-  // Of each sample.
+  // The loss of each sample.
   std::vector<float> losses_of(const pictured_tokens& batch) {
     const placed_tokens placed = entered(batch);
     std::vector<float> out(as_size(batch.seq.samples));

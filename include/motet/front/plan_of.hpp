@@ -35,7 +35,7 @@ constexpr const named_plan* find_plan(std::span<const named_plan> among, std::st
   return nullptr;
 }
 
-// Those of a model without a catalogue of its own, for messages.
+// Messages name these plans for a model without a catalogue of its own.
 inline constexpr std::string_view plans_of_any_model =
     "one, apart, data-N, context-N, tensor-N, and batch_sync-N, 1f1b-N and gpipe-N, pipelines, with a number "
     "for N";

@@ -131,9 +131,9 @@ class trainer {
     prepare();
     return here_->weights();
   }
-  // Those of these modules, one module behind the other, whether they learn or not (in the flat order what is
-  // frozen stands last), with adapters merged: as a net takes them that has the modules for its parts, such as
-  // seeing_decoder.
+  // The weights of these modules, one module behind the other, whether they learn or not (in the flat order
+  // what is frozen stands last), with adapters merged: as a net takes them that has the modules for its
+  // parts, such as seeing_decoder.
   template <fixed_string First, fixed_string... Others>
   std::vector<master> weights() {
     const auto size_of = [](std::size_t k) {

@@ -15,7 +15,7 @@
 #define MOTET_HOST_DEVICE
 #endif
 
-// Before a template of both kinds that calls what it was given, which may be of one kind only.
+// Stands before a template of both kinds that calls what it was given, which may be of one kind only.
 #if defined(__CUDACC__) && !defined(__clang__)
 #define MOTET_CALLS_EITHER _Pragma("nv_exec_check_disable")
 #else
@@ -30,8 +30,8 @@
 #define MOTET_RESTRICT
 #endif
 
-// Before a body outside of its class that files of compiled/ may have for all others, as docs/start.md says:
-// they define it as nothing.
+// Stands before a body outside of its class that files of compiled/ may have for all others, as docs/start.md
+// says: they define it as nothing.
 #if !defined(MOTET_BODY)
 #define MOTET_BODY inline
 #endif

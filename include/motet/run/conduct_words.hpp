@@ -12,7 +12,7 @@
 // What a run says of scores that take turns.
 namespace motet {
 
-// Which ones do, or that there is one alone; and why others do not.
+// Tells which scores take turns, or that there is one alone; and why others do not.
 inline std::vector<std::string> words_on(const score_names& of, double margin) {
   std::vector<std::string> out;
   if (of.names.size() > 1) {

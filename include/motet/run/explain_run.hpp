@@ -100,7 +100,7 @@ inline void explain_run(session& model, const run_settings& s, const data_folder
   }
 }
 
-// Which scores take turns, and why others do not.
+// Prints which scores take turns, and why others do not.
 inline void print_scores(const score_names& of, const run_settings& s) {
   for (const std::string& each : words_on(of, s.conduct_margin)) std::printf("conduct   %s\n", each.c_str());
 }

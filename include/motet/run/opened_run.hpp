@@ -81,7 +81,7 @@ struct opened_run {
   }
 
   std::string name() const { return s.model + "/" + s.loss; }
-  // In a step; plans may cut the batch into groups that have one each.
+  // The losses of a step; plans may cut the batch into groups that have one each.
   isize losses() const { return chosen ? chosen->value.modules[0].groups() : 1; }
 
   // Of several processes, one writes.
@@ -140,7 +140,7 @@ struct opened_run {
                                              : nullptr;
     if (with != nullptr) fail(bad_option_value, sentence({"--defer ", s.defer, with, "; leave one out"}));
   }
-  // For as many replicas as the most of a module.
+  // The windows count as many replicas as the most of a module.
   step_windows windows() const {
     step_windows out{.steps = s.defer};
     if (chosen)
@@ -163,7 +163,7 @@ struct opened_run {
     return {own.value_or(std::vector<interval>{{0, s.batch}}),
             [of = model.get()](bool here) { return of->any(here); }};
   }
-  // Those that are named, or as many of this machine.
+  // Finds the producers that are named, or starts as many processes of this machine.
   produced_options find_producers() {
     produced_options out;
     out.share = model->own_samples();

@@ -265,7 +265,7 @@ class orchestrator {
     }
   }
 
-  // With all that each of its ranks holds and computes.
+  // Judges a plan with all that each of its ranks holds and computes.
   void judge(const plan& how) {
     if (!prove_plan(how, of_.facts, of_.samples).ok()) return;
     ++judged_;

@@ -21,7 +21,7 @@ namespace detail {
 // Where one that was started by a run's own process listens; its standard input ends with that process.
 inline constexpr int handed_down_socket = 3;
 
-// Whether whoever holds the other end of the standard input is gone.
+// Says whether whoever holds the other end of the standard input is gone.
 inline bool is_left_alone() {
   pollfd watched{STDIN_FILENO, POLLIN, 0};
   if (::poll(&watched, 1, 200) < 1) return false;

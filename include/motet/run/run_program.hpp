@@ -66,7 +66,8 @@ inline std::optional<checkpoint> reopen(run_settings& s, const options& line) {
   return saved;
 }
 
-// Whether this program has what --device and others ask for. A GPU itself is looked for when it is needed.
+// Checks that this program has what --device and others ask for. A GPU itself is looked for when it is
+// needed.
 inline void check_device(const run_settings& s) {
   if (s.precision == "fp8" && s.device == "cpu")
     fail(bad_option_value,

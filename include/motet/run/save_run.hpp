@@ -83,7 +83,8 @@ inline void hold_folder(opened_run& run) {
   if (run.s.resume) return;
   step_aside(run.s.checkpoint, run.s.program->name);
   run.held.hold();
-  // For --plan, and for whoever looks; a run that is gone on with has its plan in its checkpoint.
+  // The plan is written for --plan, and for whoever looks; a run that is gone on with has its plan in its
+  // checkpoint.
   if (!run.s.orchestrate.empty() && run.chosen)
     write_file(std::filesystem::path(run.s.checkpoint) / "plan.json", format_plan(run.chosen->value));
 }

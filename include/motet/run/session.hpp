@@ -66,10 +66,12 @@ class session : public tested_model {
   virtual const session_facts& facts() const = 0;
   virtual std::string machine() = 0;
   virtual int threads() const = 0;  // of each rank
-  // Of all ranks, which measure at the same time where they are processes; and which product that was.
+  // The peak of all ranks, which measure at the same time where they are processes; and the product that it
+  // was measured by.
   virtual double measure_peak() = 0;
   virtual std::string peak_product() const = 0;
-  // Of one of so many threads of this machine that compute at once; or of the GPU, which has no threads here.
+  // The rates of one of so many threads of this machine that compute at once; or of the GPU, which has no
+  // threads here.
   virtual operation_rates measure_rates(int threads) = 0;
   virtual const program& of() const = 0;  // of the score that the last step played
   // Scores that take turns, and how the last step was conducted; null where one plays all steps by itself.
@@ -86,12 +88,12 @@ class session : public tested_model {
   virtual std::shared_ptr<void> pin(const void* at, std::size_t bytes) = 0;
   // One sentence for each operation says which way it took so far, where there is more than one, and why.
   virtual std::vector<std::string> paths() = 0;
-  // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order or score
-  // be found.
+  // Called before step() with the batch of the step after it, which a GPU may take meanwhile, or whose order
+  // or score be found.
   virtual void expect(const step_input& next) = 0;
   // A record gets when each instruction of the step ran; all processes ask for one, or none does.
   virtual step_result step(const step_input& batch, double rate, timeline* record = nullptr) = 0;
-  // Of the last step; null where samples are taken as they come.
+  // The order of the last step's samples; null where they are taken as they come.
   virtual const reorder_told* reordered() const { return nullptr; }
   // What each sample of a batch brings to each module, its work as a share of that of the longest sample; of
   // none where a session does not tell.
@@ -101,7 +103,7 @@ class session : public tested_model {
   // Whether they are other ones in each step: said then of the step after the one that runs, once it is known,
   // by any thread.
   virtual bool tells_own_samples(std::shared_ptr<share_line>) { return false; }
-  // That step is next, and waits for it: said now, if it was not.
+  // Says that this step is next, and waits until it is said, if it was not.
   virtual void choose(const step_input&) {}
   virtual isize updates() const = 0;
   // Waits until all that steps began is done, where a device works on by itself.
@@ -118,7 +120,7 @@ class session : public tested_model {
   virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
                                      std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
-  // Before the first step: see trainer::begin().
+  // Called before the first step: see trainer::begin().
   virtual std::vector<given_module> begin(const checkpoint& from, const begin_options& how) = 0;
 
   // Several processes all make the same calls, and one of them tests, prints and writes.

@@ -75,7 +75,7 @@ class step_record {
   }
 
   bool wanted() const { return !path_.empty() || !profile_.empty() || !times_.empty(); }
-  // Of the picture, or where none is drawn of the profile.
+  // The file of the picture, or where none is drawn of the profile.
   const std::string& path() const { return !path_.empty() ? path_ : profile_.empty() ? times_ : profile_; }
   isize step() const { return step_; }  // counted from 1
 

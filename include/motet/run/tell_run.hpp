@@ -99,7 +99,7 @@ inline void tell_reordered(progress& out, const reorder_sums& of, double seconds
                 seconds > 0 ? 100 * of.waited_seconds / seconds : 0.0);
   out.say(text);
 }
-// Which scores played how often, and what that gained and cost.
+// Tells which scores played how often, and what that gained and cost.
 inline void tell_conducted(progress& out, const opened_run& run, double seconds) {
   char text[256];
   const conduct_sums& of = run.conducted;
@@ -124,7 +124,7 @@ inline void add_conducted(json& out, const opened_run& run) {
   out.set("conduct_seconds", of.search_seconds / static_cast<double>(of.steps));
   out.set("conduct_wait", of.waited_seconds / static_cast<double>(of.steps));
 }
-// Which producer made how much, and for whom of them steps waited.
+// Tells which producer made how much, and for whom of them steps waited.
 inline void tell_producers(progress& out, const json& by) {
   for (const json& each : by.items()) {
     char waited[32];

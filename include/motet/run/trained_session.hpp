@@ -170,7 +170,7 @@ class trained_session : public session {
     return train_.begin(from, how);
   }
 
-  // Of what it has not, Own says nothing.
+  // Own says nothing of what it has not.
   void embed(const pictures&, float*) override {}
   void embed(const tokens&, float*) override {}
   std::vector<std::int32_t> say(const pictured_tokens&, std::int32_t, isize) override { return {}; }
@@ -206,7 +206,7 @@ class trained_session : public session {
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) return pieces->seq.samples;
     return std::get<pictures>(std::get<pair_input>(batch)).samples;
   }
-  // Of one of many processes.
+  // A process of many finds the places of which it needs the samples.
   void find_own_places(const session_request& wanted) {
     if (!Device::shares_memory || !world_.is_one_of_many()) return;
     const launched& by = world_.by();

@@ -30,7 +30,7 @@ class training {
     const interrupt stop;
     run_.probe_files();
     run_.prepare();
-    // Before threads begin to prepare data, which take their part of the processors.
+    // The peak is measured before threads begin to prepare data, which take their part of the processors.
     peak_ = peak_rate(run_.model->measure_peak());
     source_ = run_.open_feed();
     run_.model->require_same(identity());

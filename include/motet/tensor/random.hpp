@@ -52,7 +52,7 @@ struct random_stream {
   MOTET_HOST_DEVICE constexpr float uniform(std::uint64_t i) const {
     return static_cast<float>(word(i) >> 8) * 0x1p-24f;
   }
-  // In [0, bound), bound < 2^32; the multiply-shift bias is below 2^-32 for each value.
+  // A number in [0, bound), bound < 2^32; the multiply-shift bias is below 2^-32 for each value.
   MOTET_HOST_DEVICE constexpr std::uint32_t below(std::uint64_t i, std::uint32_t bound) const {
     return static_cast<std::uint32_t>((static_cast<std::uint64_t>(word(i)) * bound) >> 32);
   }

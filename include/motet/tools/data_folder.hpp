@@ -25,8 +25,8 @@ struct sample_shape {
   isize image = 0;                    // pixels of a picture's side
   isize vocabulary = 0, context = 0;  // of a caption, or of all rows of a sample that has pieces
   bool pieces = false;                // reads samples of any number of pieces, instead of pairs
-  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most and the
-  // fewest pictures of a sample.
+  // Samples of pieces say how many rows a picture is made, of which the first `lead` are not shown, and the
+  // most and the fewest pictures of a sample.
   isize rows_of_picture = 0, lead = 0, most_pictures = 1, least_pictures = 0;
   heard_form heard{};     // likewise, of sounds
   shape_limits shapes{};  // of pictures of any shape
@@ -92,7 +92,8 @@ class data_folder {
   const pair_source& pairs() const { return *pairs_; }
   const sample_source& samples() const { return *samples_; }
   isize size() const { return has_pieces() ? samples_->size() : pairs_->size(); }
-  // Of what some samples hold, whatever their files are called: other data of the same names has another one.
+  // The fingerprint of what some samples hold, whatever their files are called: other data of the same names
+  // has another one.
   std::uint64_t content_fingerprint() const {
     constexpr isize looked_at = 16;
     std::string all;
@@ -108,7 +109,8 @@ class data_folder {
     }
     return random_stream::hash(all);
   }
-  // Of what the walk through the files knew of all samples. Orders in which heavy samples wait follow from it.
+  // The fingerprint of what the walk through the files knew of all samples. Orders in which heavy samples
+  // wait follow from it.
   std::uint64_t size_fingerprint() const {
     std::uint64_t out = 0;
     const auto add = [&](isize number) { out = mixed_bits(out + static_cast<std::uint64_t>(number)); };

@@ -40,7 +40,7 @@ class feed {
   virtual json position() const { return {}; }            // behind the last batch
   virtual isize samples() const = 0;                      // of the last batch
   virtual std::string describe() const = 0;
-  // Of a feed whose batches are made elsewhere: how many wait to be taken, and what happened there since the
+  // A feed whose batches are made elsewhere says how many wait to be taken, and what happened there since the
   // last call.
   virtual std::optional<isize> queue() const { return {}; }
   virtual std::vector<std::string> take_notes() { return {}; }

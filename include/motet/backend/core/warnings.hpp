@@ -31,7 +31,7 @@ class warnings {
       std::fprintf(stderr, "%s\n", said_.back().c_str());
     return true;
   }
-  // Also what MOTET_QUIET kept back.
+  // Tells also what MOTET_QUIET kept back.
   std::vector<std::string> said() const {
     const std::lock_guard lock(mutex_);
     return said_;

@@ -17,7 +17,7 @@ struct wait_span {
 using wait_notes = std::vector<wait_span>;
 
 namespace detail {
-// Of this thread; null: nobody asks.
+// The notes that this thread takes; null: nobody asks for them.
 inline thread_local wait_notes* waits_noted = nullptr;
 }  // namespace detail
 

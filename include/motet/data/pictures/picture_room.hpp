@@ -22,7 +22,7 @@ class picture_room {
     room_ = bytes(1, side, shapes);
     places_ = places;
     sizes_.assign(as_size(places), -1);
-    // Those of any shape say which they have.
+    // Pictures of any shape say which they have.
     form_ = shapes.any() ? picture_form::bytes : form;
     colours_ = colours;
     if (form_ == picture_form::bytes) each_.resize(as_size(places));

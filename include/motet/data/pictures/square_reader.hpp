@@ -16,7 +16,7 @@ namespace motet {
 // or for models of pictures of any shape all of it, resized. Keeps its memory from one to the next.
 class square_reader {
  public:
-  // To (3, side, side); what is wrong is told with the file's name.
+  // Reads a picture to (3, side, side); what is wrong is told with the file's name.
   void read(const std::string& file, isize side, const resampler::colours& colours, float* planes) {
     decode(file);
     resize_(shot_, centre_crop(shot_.width, shot_.height), side, colours, planes);

@@ -56,7 +56,7 @@ inline isize size_of(const std::vector<interval>& parts) {
   for (const interval& each : parts) sum += each.size();
   return sum;
 }
-// Of parts of these sizes, where each lies at place(part).
+// The checksum of parts of these sizes, each of which lies at place(part).
 template <class Place>
 std::uint64_t checksum_of_parts(const std::vector<interval>& parts, Place&& place) {
   std::vector<std::uint64_t> all;

@@ -25,7 +25,7 @@ class flac_bits {
     at_ += bits;
   }
   void align() { at_ = round_up(at_, 8); }
-  // Of 0 to 57 bits.
+  // Takes the next 0 to 57 bits as a number.
   std::uint64_t take(isize bits) {
     need(bits);
     std::uint64_t out = 0;
@@ -44,7 +44,7 @@ class flac_bits {
     const auto found = static_cast<std::int64_t>(take(bits));
     return found >= std::int64_t{1} << (bits - 1) ? found - (std::int64_t{1} << bits) : found;
   }
-  // How many zeros come before the next one.
+  // Takes the zeros before the next one, and counts them.
   std::int64_t take_unary() {
     std::int64_t zeros = 0;
     for (;; ++zeros) {

@@ -17,8 +17,8 @@ class sound_reader {
  public:
   explicit sound_reader(isize bins = 80, isize frames = 3000) : mel_(bins, frames) {}
 
-  // To (frames, bins); what is wrong is told with the file's name. Says whether the sound came at another
-  // rate.
+  // Reads a sound to (frames, bins); what is wrong is told with the file's name. Says whether it came at
+  // another rate.
   bool read(const std::string& file, float* features) {
     const input_file source(file);
     bytes_.resize(as_size(source.size()));
@@ -39,7 +39,7 @@ class sound_reader {
     else mel_.hear(resampled(sound_.values, sound_.rate, log_mel::rate), features);
     return sound_.rate != log_mel::rate;
   }
-  // Of the sound that was read last.
+  // The samples a second of the sound that was read last.
   isize rate() const { return sound_.rate; }
 
  private:

@@ -41,7 +41,7 @@ struct sample_batch {
   std::vector<float> features;  // (sounds x frames, bins)
   pictured_text text{0};        // all of it
   std::vector<isize> samples;   // (count), numbers in the source; -1 of one that is empty
-  // Of pictures of any shape, which rows of all are whose; else none.
+  // Pictures of any shape say here which rows of all are whose; others say nothing.
   std::vector<isize> row_offsets{};
 
   isize size() const { return count; }
@@ -154,7 +154,7 @@ class sample_maker {
     return config.rows > 0 && each > 0 ? std::min(all, config.rows / each) : all;
   }
 
-  // Who is in the batch that begins at `at`, which is moved behind it.
+  // Finds who is in the batch that begins at `at`, which is moved behind it.
   void plan(worker_type& by, slot& own, data_position& at) {
     own.shown.clear();
     own.batch.first = at.next;
@@ -237,7 +237,7 @@ class sample_maker {
   static constexpr isize chunk = 8;  // samples that a thread takes at a time
   static constexpr std::uint64_t picture_step = 0xD1B54A32D192ED03ull;
 
-  // Of a sample.
+  // The most pictures that a sample may show.
   static isize most_of(const sample_loader_config& config, const sample_source& source) {
     return std::min(config.sample.most_pictures, source.most_pictures());
   }
@@ -290,7 +290,7 @@ class sample_maker {
     return known;
   }
 
-  // Of a sample whose pictures others read.
+  // Reads the words of a sample whose pictures others read.
   void put_words(sample_reader& reader, slot& own, isize at, isize sample) {
     said_sample& made = own.said[as_size(at)];
     const read_sample* const found = reader.words(sample);

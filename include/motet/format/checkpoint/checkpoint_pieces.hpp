@@ -16,7 +16,7 @@ class piece_reader {
   piece_reader(const std::filesystem::path& folder, const checkpoint_index& isize)
       : folder_(folder), index_(isize) {}
 
-  // That the files belong here and that what the slice needs of them is undamaged.
+  // Checks that the files belong here and that what the slice needs of them is undamaged.
   void check(tensor_use use, const checkpoint_tensor& tensor, const loaded_slice& slice) {
     each_piece(tensor, slice, [&](const checkpoint_piece& piece, const rectangle& both) {
       const std::span<const std::byte> bytes = bytes_of(use, tensor, piece);

@@ -41,7 +41,7 @@ inline json trend_json(const loss_trend& of) {
   out.set("steps", of.steps);
   return out;
 }
-// Of a checkpoint's state; nothing where there is none, or what is there is none.
+// The trend that a checkpoint's state keeps; nothing where it keeps none, or what stands there is no trend.
 inline std::optional<loss_trend> trend_of(const json& state) {
   const json* const kept = state.is_object() ? state.find("trend") : nullptr;
   if (kept == nullptr || !kept->is_object()) return {};

@@ -86,7 +86,7 @@ class atomic_file {
     while (!bytes.empty()) bytes = bytes.subspan(advance(::write(descriptor_, bytes.data(), bytes.size())));
   }
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  // At a place of its own, in any order; what was never written reads as zero.
+  // Writes at a place of its own, in any order; what was never written reads as zero.
   void write_at(std::size_t offset, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const std::size_t count =

@@ -19,8 +19,8 @@ struct peft_adapters {
   double dropout = 0;
 };
 
-// From what a model's description (model/describe.hpp) says of a decoder's adapters, by the names that
-// products have in a language model of transformers.
+// Makes them from what a model's description (model/describe.hpp) says of a decoder's adapters, by the names
+// that products have in a language model of transformers.
 inline peft_adapters describe_as_peft(const json& adapters) {
   static const std::map<std::string, const char*, std::less<>> theirs{
       {"queries", "q_proj"}, {"keys", "k_proj"}, {"values", "v_proj"}, {"out", "o_proj"},
@@ -82,7 +82,7 @@ inline std::string name_in_peft(const std::string& in_files) {
   return in_files;
 }
 
-// Whether a weight has adapters, by its name and shape in files.
+// Says by its name and shape in files whether a weight has adapters.
 inline bool is_adapted(const hf_part& part, const peft_adapters& of) {
   constexpr std::string_view end = ".weight";
   if (!part.name.starts_with(of.part) || !part.name.ends_with(end) || part.shape.size() != 2) return false;
@@ -105,7 +105,7 @@ inline json target_modules(const peft_adapters& of) {
   return ".*" + of.part + ".*(" + one_of + ")";
 }
 
-// By name. What lacks, or has another size, is named in one error.
+// Finds them by name. What lacks, or has another size, is named in one error.
 template <class Tensor>
 std::unordered_map<std::string_view, const Tensor*> find_all(const std::vector<hf_tensor>& wanted,
                                                              std::span<const Tensor> from,

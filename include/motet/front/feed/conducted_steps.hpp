@@ -70,11 +70,14 @@ class conducted_steps {
   conducted_steps(const conducted_steps&) = delete;
   conducted_steps& operator=(const conducted_steps&) = delete;
 
-  // Before step(): the batch of the step after it, of which no more is looked at than what its samples bring.
+  // Called before step() with the batch of the step after it, of which no more is looked at than what its
+  // samples bring.
   void expect(const batch& next) { expected_ = headers_of<Model>(next, samples_); }
-  // Before the first step: hears the order of each step that is expected or found before it, by any thread.
+  // Called before the first step: `hear` is told the order of each step that is expected or found before it,
+  // by any thread.
   void when_found(std::function<void(const sample_order&)> hear) { hear_ = std::move(hear); }
-  // Between steps: the order of the next one is known when this returns, whether it was expected or not.
+  // Called between steps: the order of the next one is known when this returns, whether it was expected or
+  // not.
   void find(const batch& next) {
     const auto asked = std::chrono::steady_clock::now();
     if (!looking_.valid()) look_for(std::launch::deferred, headers_of<Model>(next, samples_));

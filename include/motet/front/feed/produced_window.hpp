@@ -252,7 +252,7 @@ class produced_window {
   static constexpr isize most_damaged = 3;
 
   cell& at(std::uint64_t step) { return cells_[step % cells_.size()]; }
-  // Under the guard: the step that next() gives next.
+  // The step that next() gives next; asked under the guard.
   std::uint64_t following() const { return delivered_ + (holding_ ? 1 : 0); }
   bool lacks_choice(const cell& own) const {
     return asks_twice_ && own.state == cell::open && own.heard && !own.chosen;
@@ -279,7 +279,7 @@ class produced_window {
     asked.set("known", first);
     asked.set("place", place_of(position_));
   }
-  // Under the guard.
+  // Called under the guard.
   void count_damage(std::size_t p, cell& own, const std::string& why) {
     if (++own.damaged < most_damaged) return;
     own.state = cell::made;

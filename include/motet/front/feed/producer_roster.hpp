@@ -78,7 +78,7 @@ class producer_roster {
     if (living() == 0) silent_since_ = clock::now();
   }
 
-  // Whether none answered for so many seconds, and what each did.
+  // Says whether none answered for so many seconds, and what each did.
   bool silent_for(double seconds) const {
     return living() == 0 && std::chrono::duration<double>(clock::now() - silent_since_).count() > seconds;
   }
@@ -93,7 +93,8 @@ class producer_roster {
     return out;
   }
 
-  // Of each: where it is, how many steps and bytes of pictures it sent, and how long steps waited for it.
+  // Tells of each producer where it is, how many steps and bytes of pictures it sent, and how long steps
+  // waited for it.
   json by_producer() const {
     json out(json::array{});
     for (std::size_t p = 0; p < all_.size(); ++p) {

@@ -44,7 +44,7 @@ inline producer_address read_producer_address(std::string_view text, unsigned le
                                     "127.0.0.1:29600"}));
   return {std::string(text.substr(0, colon)), static_cast<std::uint16_t>(port)};
 }
-// With commas between.
+// Reads addresses with commas between.
 inline std::vector<producer_address> read_producer_addresses(std::string_view text) {
   std::vector<producer_address> out;
   for (std::size_t at = 0; at <= text.size();) {
@@ -153,7 +153,7 @@ inline void read_place(const json& from, data_position& at) {
   for (const json& each : from.at("waiting").items()) at.waiting.push_back(each.integer());
 }
 
-// Of a step, in the request for it.
+// A step's share as the request for the step says it.
 inline json json_of(const step_share& share) {
   json out(json::array{});
   for (const interval& each : *share) out.push_back(json(json::array{each.begin, each.end}));
@@ -185,7 +185,7 @@ namespace production {
 inline constexpr double greeting_seconds = 5;
 inline constexpr std::uint64_t most_said = 1 << 20;
 
-// Whether the guest knows it. Says so to the guest, too.
+// Says whether the guest knows the token, to the guest as well.
 inline bool welcome(const tcp::connection& guest, const std::string& token) {
   const tcp::deadline until(greeting_seconds);
   const std::string asked = meet::fresh_nonce();

@@ -24,7 +24,7 @@ namespace motet {
 //   }
 class share_line {
  public:
-  // From now on it leads there; when this returns, nothing is said to where it led before.
+  // Leads there from now on; when this returns, nothing is said to where it led before.
   void lead(std::function<void(const step_share&)> to) {
     const std::lock_guard hold(guard_);
     to_ = std::move(to);

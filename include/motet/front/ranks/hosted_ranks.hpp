@@ -158,7 +158,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
  private:
   auto& first_end() { return trained_.ranks().end(trained_.ranks().local_ranks().front()); }
 
-  // Those of modules that learn by adapters alone.
+  // The names of modules that learn by adapters alone.
   std::set<std::string> adapters() const {
     std::set<std::string> out;
     for (std::size_t k = 0; k < model_.nets.size(); ++k) {

@@ -64,9 +64,9 @@ class local_crew {
     return true;
   }
 
-  // Until all have ended. The exit code is that of the first one that did not end well, 128 and its number
-  // for a signal. Who ends because it lost another says nothing of why: of two that end at once, the other
-  // counts.
+  // Waits until all have ended. The exit code is that of the first one that did not end well, 128 and its
+  // number for a signal. Who ends because it lost another says nothing of why: of two that end at once, the
+  // other counts.
   int wait() {
     using clock = std::chrono::steady_clock;
     clock::time_point failed;

@@ -49,9 +49,9 @@ struct trainer_options {
   // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
   double deadline = 600;
   resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
-  // Of GPUs: room for a second batch, see trainer::expect(); linear layers in fp8 where they would be in
-  // bf16; and the multiprocessors that each of several ranks computes on, one number for all or one for each
-  // (none, or 0: all ranks on all).
+  // These are for GPUs: room for a second batch, see trainer::expect(); linear layers in fp8 where they would
+  // be in bf16; and the multiprocessors that each of several ranks computes on, one number for all or one for
+  // each (none, or 0: all ranks on all).
   bool ahead = false, fp8 = false;
   std::vector<int> processors{};
   // Whether memory of what backward needs, and of rows that ranks hand on, follows the rows of each step, and
@@ -104,7 +104,7 @@ class ranks_here {
   virtual ~ranks_here() = default;
 
   virtual const plan& proven() const = 0;
-  // Of the score with this number; the first is the plan's own.
+  // The program of the score with this number; the first is the plan's own.
   virtual const program& of(std::int32_t score) const = 0;
   virtual const score_names& scores() const = 0;
   virtual int threads() const = 0;  // of each rank

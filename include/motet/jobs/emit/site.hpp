@@ -46,7 +46,7 @@ struct job_site {
   }
 };
 
-// Of whom nobody said how things are called there: by the names of kinds.
+// A site of which nobody said how things are called there goes by the names of kinds.
 inline job_site usual_site(const job_cluster& of) {
   job_site out;
   for (const device_group& each : of.kinds) {

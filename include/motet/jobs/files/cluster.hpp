@@ -79,7 +79,8 @@ inline void require_job_cluster(const job_cluster& of, const std::string& origin
   }
 }
 
-// Those of the evaluation of Crius: simulated with 1,280 devices, two real ones, and one of a single kind.
+// The clusters of the evaluation of Crius: simulated with 1,280 devices, two real ones, and one of a single
+// kind.
 inline std::vector<job_cluster> known_job_clusters() {
   const device_group a100{"a100", 80, 4, 40}, v100{"v100", 20, 16, 32}, a40{"a40", 160, 2, 48},
       a10{"a10", 160, 2, 24}, h100{"h100", 16, 8, 80}, l20{"l20", 16, 16, 48};

@@ -26,13 +26,13 @@ struct state_costs {
   double storage = 20e9;           // of what checkpoints are written to and read from, for one job
   double restart = 10;             // seconds until processes have found each other again
 
-  // From no devices at all: each node reads the part of its devices.
+  // The time to load weights where there were no devices at all: each node reads the part of its devices.
   double load_seconds(double parameters, std::int32_t nodes) const {
     const double bytes = parameters * bytes_of_parameter;
     return restart + std::max(bytes / storage, bytes / nodes / between_nodes);
   }
-  // From some devices to others, both in the order of their parts; `node_of(device)` tells whose links they
-  // use. What a device keeps does not move.
+  // The time to go from some devices to others, both in the order of their parts; `node_of(device)` tells
+  // whose links they use. What a device keeps does not move.
   template <class NodeOf>
   double move_seconds(double parameters, const std::vector<std::int32_t>& from,
                       const std::vector<std::int32_t>& to, NodeOf node_of) const {

@@ -43,7 +43,8 @@ class measured_outcomes {
   }
   const std::vector<double>& of(std::size_t measure) const { return values_[measure]; }
   mean_interval interval(std::size_t measure) const { return interval_of(values_[measure]); }
-  // Of the differences to others that played the same traces: what the traces have in common drops out.
+  // The interval of the differences to others that played the same traces: what the traces have in common
+  // drops out.
   mean_interval difference(std::size_t measure, const measured_outcomes& other) const {
     std::vector<double> more = values_[measure];
     for (std::size_t n = 0; n < more.size(); ++n) more[n] -= other.values_[measure][n];

@@ -62,7 +62,7 @@ class motet_policy {
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_gap_; }
   isize choices_made() const { return solved_; }
-  // Of so many jobs one was chosen the last time.
+  // So many jobs were to choose from the last time.
   std::size_t called() const { return who_.size(); }
   template <class With>
   void remembers(With& with) {

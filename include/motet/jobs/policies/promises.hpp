@@ -20,7 +20,7 @@ namespace motet {
 // fail, promises are kept in the order in which they were made, as far as the devices that are left suffice.
 class device_promises {
  public:
-  // Of a kind's devices, so large a share at most is set aside for more than one job.
+  // At most so large a share of a kind's devices is set aside for more than one job.
   device_promises(double patience, double share) : patience_(patience), share_(share) {}
 
   // Devices are set aside for jobs, in the order in which they were promised.
@@ -127,7 +127,7 @@ class device_promises {
   double patience_, share_;
   std::vector<pledge> pledges_;
   std::vector<std::uint8_t> late_;  // who waited long enough, as far as it was noticed
-  // Of the call that runs.
+  // These belong to the call that runs.
   const std::vector<std::vector<allotment>>* wishes_ = nullptr;
   const std::vector<double>* limits_ = nullptr;
   std::vector<double> room_;         // of each kind, what is not set aside

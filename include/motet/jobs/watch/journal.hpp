@@ -100,7 +100,7 @@ class job_journal {
 
   const std::filesystem::path path;
 
-  // Those that were there when it was opened; the caller has them afterwards.
+  // Takes the records that were there when it was opened; the caller has them afterwards.
   std::vector<json> take_records() { return std::move(records_); }
   // Added in memory; they are there when commit() has returned.
   void add(const json& record) { waiting_ += line_of(record); }

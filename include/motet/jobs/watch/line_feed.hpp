@@ -74,7 +74,8 @@ class line_feed {
   void begin_at(const std::string& name, isize lines, std::size_t bytes) {
     files_.insert_or_assign(name, line_splitter(name, lines, bytes));
   }
-  // At most some megabytes at a time; the next call reads on. What cannot be read is told in `trouble`, once.
+  // Takes some megabytes at a time at most; the next call reads on. What cannot be read is told in `trouble`,
+  // once.
   std::vector<fed_line> take(std::vector<std::string>& trouble) {
     std::vector<std::string> names;
     std::error_code ignored;

@@ -114,7 +114,7 @@ class live_cluster {
             {"wakes", kept(wakes_)},
             {"policy", policy_.keep()}};
   }
-  // Before anything was taken. Throws MT-F02 and MT-J05 where this was kept of something else.
+  // Called before anything was taken. Throws MT-F02 and MT-J05 where this was kept of something else.
   void read_back(const json& from) {
     read_world_back(from.at("world"), world_);
     motet::read_back(from.at("wakes"), wakes_);

@@ -206,7 +206,8 @@ class speed_table {
                as_size(node_sizes) +
            bits(on.per_node);
   }
-  // By what the estimate in the last place so far is wrong: half of it is common to its model on its kind.
+  // The error by which the estimate in the last place so far is wrong: half of it is common to its model on
+  // its kind.
   double drawn_error() const {
     const random_stream chance(rules_.noise_seed, "errors of estimates");
     const std::size_t group = entries_.size() / as_size(job_sizes * node_sizes);

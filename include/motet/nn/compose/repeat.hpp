@@ -33,7 +33,8 @@ struct repeat {
   static constexpr isize adapter_size = Count * adapters_of<L>;
   static constexpr isize size(tensor_cut cut) { return Count * layer::size<L>(cut); }
   static constexpr isize held_adapters(tensor_cut cut) { return Count * layer::held_adapters<L>(cut); }
-  // Of both, what lies before layer i; and the bound behind those that run as one from there, before `end`.
+  // What lies before layer i, of parameters and of adapters; and the bound behind those that run as one from
+  // there, before `end`.
   static constexpr isize size_before(isize i, tensor_cut cut) { return i * layer::size<L>(cut); }
   static constexpr isize adapters_before(isize i, tensor_cut cut) { return i * layer::held_adapters<L>(cut); }
   static constexpr isize next(isize i, isize /*end*/) { return i + 1; }

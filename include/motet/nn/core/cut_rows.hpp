@@ -46,7 +46,7 @@ view<T, Width> gather_for(C& ctx, view<X, Width> x, Product&& product) {
   gather_for(ctx, x, all, product);
   return all;
 }
-// And with meanwhile(), which does not read them, while they come.
+// The same with meanwhile(), which does not read them, while they come.
 template <class T, isize Width, class C, class X, class Meanwhile>
 view<T, Width> gather_beside(C& ctx, view<X, Width> x, Meanwhile&& meanwhile) {
   const auto all = room<T, Width>(ctx);

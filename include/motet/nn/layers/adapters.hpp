@@ -57,7 +57,8 @@ struct adapted_outputs {
   }
 };
 
-// Those of attention's first product, and of a gated mlp's, by the columns of each part.
+// The outputs of attention's first product that have adapters, and of a gated mlp's, by the columns of each
+// part.
 constexpr adapted_outputs adapted_of(const adapter_config& c, interval queries, interval keys,
                                      interval values) {
   return adapted_outputs{}.with(c.queries, queries).with(c.keys, keys).with(c.values, values);

@@ -54,7 +54,7 @@ struct cross_attention {
     view<typename N::value, query> q, mixed;     // (rows, queries)
     view<typename N::value, 2 * key> kv;         // (rows beside, keys | values)
     view<typename N::master, Config.heads> lse;  // (rows, heads)
-    // Of q and kv, between the two parts of backward; they may be their memory.
+    // The gradients of q and kv between the two parts of backward; they may be in the same memory.
     matrix<typename N::value> d_q, d_kv;
   };
   template <class N, class C>
@@ -124,7 +124,7 @@ struct cross_attention {
   }
 
  private:
-  // Whether an earlier pass over the same sample made it, and kept it there.
+  // Says whether an earlier pass over the same sample made it, and kept it there.
   template <class C, class KV>
   static bool is_kept(C& ctx, KV& kv) {
     if constexpr (requires { ctx.keeps_beside(kv); }) return ctx.keeps_beside(kv);

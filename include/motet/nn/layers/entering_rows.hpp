@@ -45,7 +45,7 @@ struct part_of_text {
 // Text in which rows of other modules have places: those rows have a negative id here. A sample has as many
 // of them as were made for it, of each of the modules.
 struct placed_tokens : labelled_tokens {
-  // Of each module samples + 1 entries, which of its rows are whose; none: there are none.
+  // Which of a module's rows are whose: samples + 1 entries for each module; none where there are no rows.
   const isize* row_offsets = nullptr;
   // The row of the text that each of them takes, module after module; negative for one that nobody reads,
   // such as that of a class token.

@@ -71,8 +71,8 @@ struct mlp_products {
     }
     release(ctx, mark);
   }
-  // From the gradient before, and the value after what stands between; dy_all is dy of all members, where the
-  // layer is cut.
+  // Computes backward from the gradient before, and the value after what stands between; dy_all is dy of all
+  // members, where the layer is cut.
   template <class C, class N, class X, class DY, class Value>
   static void add_weight_gradients(C& ctx, tensor_cut cut, view<X, in> x, matrix<Value> d_pre,
                                    matrix<Value> after, view<DY, out> dy, view<Value, out> dy_all,

@@ -79,7 +79,7 @@ struct noised_pictures {
   struct saved {
     view<typename N::value, out> pre;  // (pictures, width), before SiLU
     matrix<std::int32_t> told;         // (pictures, 1), the class of each
-    // Between the two parts of backward: what products read, and the gradient before SiLU.
+    // What products read, and the gradient before SiLU, is kept between the two parts of backward.
     matrix<typename N::value> patches;          // (rows, numbers and what pads them)
     view<typename N::value, times> time;        // (pictures, numbers that tell the time)
     view<typename N::value, out> after, d_pre;  // (pictures, width)

@@ -18,7 +18,7 @@ struct pictured_tokens : labelled_tokens {
   // The row of the text that each row of each picture takes, ascending; negative for a row that nobody reads,
   // such as that of a class token.
   const std::int32_t* places = nullptr;
-  // Of samples that may have sounds: those, and where their rows are.
+  // Samples that may have sounds say here which they have, and where the rows of these are.
   heard_sounds heard{};
   const std::int32_t* heard_places = nullptr;
 };

@@ -63,7 +63,8 @@ struct sound_embedding {
   struct saved {
     view<typename N::value, out> pre_frames;  // (samples x frames, width), before the first activation
     view<typename N::value, out> pre;         // (rows, width), before the second
-    // Between the two parts of backward: what both products read, and gradients before the activations.
+    // What both products read, and gradients before the activations, are kept between the two parts of
+    // backward.
     matrix<typename N::value> windows_of_input, windows;
     view<typename N::value, out> d_pre_frames, d_pre;
   };

@@ -34,7 +34,7 @@ struct entering_stage {
   }
   template <class N>
   using feature_of = std::conditional_t<Pools, typename N::master, typename N::stream>;
-  // Those of tower_stage, of which this one has features alone.
+  // The ends of tower_stage, of which this one has features alone.
   template <class N>
   struct ends {
     using stream = typename N::stream;

@@ -39,7 +39,7 @@ struct part_price {
   double standing = 0;  // bytes of weights, gradients and state
   double kept = 0;      // bytes of each microbatch until its backward
   double again = 0;     // bytes that are made again
-  // Of what is sent, as a share, and where it is from at least.
+  // How wrong the costs of what is sent may be, as a share, and where they come from at least.
   double sent_bar = 0;
   provenance sent_from = provenance::measured;
   bool fits = true;  // heads and samples can be cut so

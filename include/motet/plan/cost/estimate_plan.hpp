@@ -177,7 +177,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   return {};
 }
 
-// Whether every rank has room for what a forecast of a plan says. The fullest one tells.
+// Says whether every rank has room for what a forecast of a plan says. The fullest one tells.
 inline bool fits(const run_forecast& gives, const cluster_facts& on) {
   return gives.memory_bytes <= room_of(gives.fullest_rank, on);
 }

@@ -25,7 +25,7 @@ constexpr gap_degrees gap_degrees_of(const module_plan& own) {
   return gap_degrees_of(own.on.split(), own.experts, own.zero);
 }
 
-// Of each operation of a module, the share of its time in which a rank waits for others of its groups. A
+// The share of the time of each operation of a module in which a rank waits for others of its groups. A
 // backward that makes its forward again has that in its input part.
 struct gap_shares {
   double forward = 0, input = 0, weight = 0;

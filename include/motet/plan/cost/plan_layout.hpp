@@ -71,7 +71,7 @@ inline std::uint32_t kinds_of_device(const mesh& on, isize at, const cluster_fac
   return out;
 }
 
-// Of the groups along an axis of one device of one replica, the one that is spread most, with the kinds of
+// Finds the group that is spread most of those along an axis of one device of one replica, with the kinds of
 // them all. All ranks of the module in a node use its way out together.
 inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t device, std::int32_t replica,
                                    const cluster_facts& in, const node_counts& own) {
@@ -92,8 +92,8 @@ inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t devi
   return found;
 }
 
-// Of the replicas that share experts with this one, and of those that have the same experts, each with these
-// tensor parts: of the groups of each context part the one that is spread most.
+// Finds the group that is spread most of the replicas that share experts with this one, or that have the same
+// experts, each with these tensor parts, over all context parts.
 inline group_layout layout_of_replicas(const module_plan& own, std::int32_t device, std::int32_t first,
                                        std::int32_t step, std::int32_t count, interval tensor, bool all_parts,
                                        const cluster_facts& in, const node_counts& busy) {

@@ -102,7 +102,7 @@ class traffic_counter {
       }
       for (std::int32_t t = 0; t < split.tensor; ++t)
         sum(own, {d, 0, 0, t}, 1, parameters - of_experts, by_.layout(k).sums[d]);
-      // Those of experts over the replicas that have the same.
+      // Gradients of experts are summed over the replicas that have the same.
       for (std::int32_t e = 0; own.experts > 1 && e < own.experts; ++e)
         for (std::int32_t t = 0; t < split.tensor; ++t)
           sum(own, {d, e, 0, t}, own.experts, of_experts, by_.layout(k).sums_of_experts[d]);

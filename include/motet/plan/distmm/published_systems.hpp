@@ -51,7 +51,7 @@ isize kept_of_group(isize group, Fits fits) {
   return low;
 }
 
-// Of a parameter, its gradient and what the optimizer keeps for it.
+// A parameter takes so many bytes, with its gradient and what the optimizer keeps for it.
 constexpr double bytes_of_parameter(const tower_outline& of, const training_bytes& bytes) {
   return of.frozen || of.cached ? bytes.weight : bytes.weight + bytes.gradient + bytes.state;
 }

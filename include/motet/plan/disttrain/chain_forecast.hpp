@@ -172,8 +172,8 @@ class chain_player {
                      backward > 0);
     return joint_->seconds(times, order, parts_of(group), backward);
   }
-  // Of parts that share the language model's ranks: P microbatches at a time, one of each rank's tensor
-  // group.
+  // The time of parts that share the language model's ranks: P microbatches at a time, one of each rank's
+  // tensor group.
   double columns_of(isize group) const {
     const isize at_once = of_.middle().stages;
     double seconds = 0;

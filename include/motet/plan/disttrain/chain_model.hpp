@@ -86,7 +86,7 @@ constexpr chain_part diffusion_part(bool large) {
 
 }  // namespace detail
 
-// Those of the paper on DistTrain: models of 7, 13 and 70 billion parameters between ViT-Huge and Stable
+// The chains of the paper on DistTrain: models of 7, 13 and 70 billion parameters between ViT-Huge and Stable
 // Diffusion.
 inline constexpr chain_model known_chains[] = {
     {"mllm-9b",

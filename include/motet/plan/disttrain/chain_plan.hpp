@@ -90,9 +90,9 @@ class chain_costs {
                cut +
            (model_.backward(part) > 0 ? units * of.kept_bytes / cut : 0);
   }
-  // Of a part that shares all ranks: its weights whole, its state cut over all, and what backward needs of
-  // three columns of the encoder, or of one of the generator. Of a multiplexed encoder the last rank keeps most:
-  // a part for each stage behind the first rank, and for each between the two.
+  // A part that shares all ranks has its weights whole, its state cut over all, and what backward needs of
+  // three columns of the encoder, or of one of the generator. Of a multiplexed encoder the last rank keeps
+  // most: a part for each stage behind the first rank, and for each between the two.
   constexpr double shared_bytes(isize part, const chain_plan& of) const {
     const part_place& middle = of.middle();
     const chain_part& own = model_.parts[part];

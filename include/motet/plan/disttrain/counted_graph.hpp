@@ -76,7 +76,7 @@ struct counted_graph {
     for (isize k = 0; k < facts.size(); ++k) out.push(mean_load(k));
     return out;
   }
-  // Of all work of a step.
+  // The module's share of all work of a step.
   double share(isize module) const {
     double all = 0, own = 0;
     for (isize k = 0; k < facts.size(); ++k) {
@@ -97,8 +97,8 @@ struct counted_graph {
         return each.modules[module];
     return experts > 1 ? counted(module, split) : cuts[0].modules[module];
   }
-  // Of the parameters that a rank of a plan holds of a module, the share that are experts, of which other
-  // replicas hold others.
+  // The share that experts are of the parameters that a rank of a plan holds of a module; other replicas hold
+  // other experts.
   double share_of_experts(isize module, const module_plan& own) const {
     const degrees& split = own.on.split();
     const double all = counted(module, split).parameters,

@@ -108,7 +108,7 @@ class graph_plans {
     if (have == all_by_rows) return {.data = split.data, .context = split.context * split.tensor};
     return {.data = split.data * split.context, .tensor = split.tensor};
   }
-  // Whether that is another plan than those before. Parts are of modules before the loss, at least.
+  // Says whether that is another plan than those before. Parts are of modules before the loss, at least.
   bool differs(const group& all, const degrees& split, light_modules have) const {
     if (have == whole_samples) return true;
     if (all.size() == 1 || (have == parts_of_rows ? split.context : split.tensor) == 1) return false;

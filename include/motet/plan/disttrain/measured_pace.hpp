@@ -20,8 +20,8 @@ struct measured_pace {
   const module_profile* measured = nullptr;
   isize layers = 1;  // of the module
 
-  // Of a microbatch with so many FLOPs forward on a rank of the tensor group. What the profile does not have,
-  // as the backward of a tower that rested, takes what `usual` says.
+  // The time of a microbatch with so many FLOPs forward on a rank of the tensor group. What the profile does
+  // not have, as the backward of a tower that rested, takes what `usual` says.
   counted_seconds seconds(double forward_flops, std::int32_t tensor, const counted_seconds& usual) const {
     const part_work one = work_of_part(measured->of, tower_part::block, {.tensor = tensor});
     if (!(forward_flops > 0) || !(one.forward_flops > 0)) return usual;

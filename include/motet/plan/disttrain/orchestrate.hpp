@@ -104,7 +104,7 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   promised_plans out;
   std::vector<promised_plan>& all = out.plans;
-  // With multiplexed modules or shared experts, and with rows that are cut before the loss.
+  // Plans with multiplexed modules or shared experts, and with rows that are cut before the loss.
   std::vector<promised_plan> beside[2];
   const auto sooner = [](const promised_plan& a, const promised_plan& b) { return a.seconds < b.seconds; };
   const auto keep = [&](std::vector<promised_plan>& from, isize most) {

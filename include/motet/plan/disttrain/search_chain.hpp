@@ -48,8 +48,8 @@ class chain_searcher {
     if (out.empty()) refuse();
     return out;
   }
-  // Those whose encoder shares a pipeline's ranks, with parts of every microbatch there; the shortest by what
-  // their busiest rank does.
+  // The plans whose encoder shares a pipeline's ranks, with parts of every microbatch there; the shortest by
+  // what their busiest rank does.
   std::vector<chain_plan> multiplexed(std::vector<chain_plan> of) {
     constexpr std::size_t most = 4;
     std::vector<found> out;

@@ -46,7 +46,7 @@ struct filled_model {
   bool frozen = false;  // encoders stay as they are
 
   constexpr bool learns(const layered_model& of) const { return !(of.encodes && frozen); }
-  // Of a step, forward and back with all forwards made again, as those count who publish it.
+  // The FLOPs of a step, forward and back with all forwards made again, as those count who publish it.
   constexpr double step_flops(isize samples) const {
     double sum = 4 * language.layer_flops(rows, rows) * static_cast<double>(language.layers);
     for (const layered_model& each : encoders)
@@ -84,8 +84,8 @@ struct grid_3d {
   friend constexpr bool operator==(const grid_3d&, const grid_3d&) = default;
 };
 
-// Those that encoders may have on the devices of a language model: their stages and their tensor degree divide
-// its own, so that so many pipelines of theirs lie beside each of its own as they have more data.
+// The grids that encoders may have on the devices of a language model: their stages and their tensor degree
+// divide its own, so that so many pipelines of theirs lie beside each of its own as they have more data.
 inline list<grid_3d> encoder_grids(const grid_3d& language) {
   list<grid_3d> out;
   for (isize stages = 1; stages <= language.stages; ++stages)
@@ -137,9 +137,9 @@ class filled_costs {
     return 2 * model_.rows * static_cast<double>(model_.microbatch) * static_cast<double>(of.width) *
            (ways - 1) / ways / rates_.group_bytes;
   }
-  // Of a layer backward, those of the forward that is made again among them.
+  // A layer exchanges rows so often backward, with those of the forward that is made again.
   isize exchanges_back(const layered_model& of) const { return model_.learns(of) ? 2 * exchanges : 0; }
-  // Of a layer, the shares of operations in which a rank of a tensor group waited; null: it was not measured.
+  // The shares of a layer's operations in which a rank of a tensor group waited; null: it was not measured.
   const gap_shares* gaps(const layered_model& of, isize tensor) const {
     return find_gaps(measured_, of.name, {.tensor = static_cast<std::int32_t>(tensor)});
   }
@@ -169,7 +169,8 @@ class filled_costs {
     return of.parameters / static_cast<double>(on.stages * on.tensor) *
            (model_.learns(of) ? 6 + 12.0 / static_cast<double>(on.data) : 2);
   }
-  // That backward needs of a microbatch on a device, where its layers' inputs alone are kept, or all.
+  // The bytes that backward needs of a microbatch on a device, where its layers' inputs alone are kept, or
+  // all.
   double kept(const layered_model& of, const grid_3d& on) const {
     if (!model_.learns(of)) return 0;
     const double rows = model_.rows * static_cast<double>(model_.microbatch),

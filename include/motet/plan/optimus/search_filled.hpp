@@ -65,7 +65,7 @@ class filled_searcher {
   filled_answer balanced() { return finish(balanced_over(usual_language())); }
   filled_answer megatron() { return finish(encoders_first(usual_language())); }
 
-  // Those of the model, each cut into so many stages.
+  // The work of the model's encoders, each cut into so many stages.
   std::optional<encoder_work> work_of_encoders(isize stages, isize tensor) const {
     encoder_work out;
     out.stages = stages;
@@ -85,7 +85,7 @@ class filled_searcher {
   isize devices() const { return costs_.cluster().devices(); }
   double memory() const { return costs_.cluster().device.memory_bytes; }
 
-  // On all devices.
+  // The grid of a language model with so many stages on all devices, or on `data` replicas of it.
   std::optional<grid_3d> language_on(isize stages) {
     const isize group = stages * costs_.cluster().devices_per_node;
     if (devices() % group != 0) return {};
@@ -119,8 +119,8 @@ class filled_searcher {
       if (layers_of_device % k == 0) best = k;
     return best;
   }
-  // Of a layer forward: norm, three projections, attention, projection, norm, and the two products of the
-  // mlp; twice as many products backward.
+  // A layer computes forward: norm, three projections, attention, projection, norm, and the two products of
+  // the mlp; twice as many products backward.
   static void put_kernels(encoder_work& to, double forward, double backward, isize layers) {
     constexpr double shares[] = {0.03, 0.22, 0.10, 0.09, 0.03, 0.265, 0.265};
     for (isize l = 0; l < layers; ++l)
@@ -129,20 +129,21 @@ class filled_searcher {
         for (int half = 0; half < 2; ++half) to.backward_kernels.push_back(each * backward / 2);
       }
   }
-  // On a device that so many microbatches of encoders meet.
+  // A device that meets so many microbatches of encoders holds these bytes of them.
   double bytes_of_encoders(const grid_3d& encoder, isize microbatches) const {
     double sum = 0;
     for (const layered_model& each : model().encoders)
       sum += costs_.bytes(each, encoder) + costs_.kept(each, encoder) * static_cast<double>(microbatches);
     return sum;
   }
-  // Whether a device does not hold so many bytes.
+  // Says whether a device does not hold so many bytes.
   bool too_much(double bytes, double of_encoders) {
     if (bytes <= memory()) return false;
     if (least_bytes_ == 0 || bytes < least_bytes_) least_bytes_ = bytes, least_of_encoders_ = of_encoders;
     return true;
   }
-  // Of the language model's devices with those of encoder pipelines; false: they do not hold both.
+  // Sums the memory of the language model's devices with that of encoder pipelines; false: they do not hold
+  // both.
   bool put_memory(const pipeline_gaps& gaps, const std::vector<isize>& parts, filled_answer& to) {
     const auto stages = static_cast<std::size_t>(to.encoder.stages);
     const std::size_t rows = gaps.bytes.size() / stages;
@@ -321,7 +322,8 @@ class filled_searcher {
       out.memory_bytes.worst = std::max(out.memory_bytes.worst, own);
       out.memory_bytes.mean += own / (stages + 1);
     }
-    // By the same mean of all stages; which part of the pipeline's wait is warm-up is not known.
+    // Waits are those of the same mean of all stages; which part of the pipeline's wait is warm-up is not
+    // known.
     const double waits = exchanging(first) + stages * exchanging(other),
                  all = out.step_seconds * (stages + 1);
     out.idle.gather = costs_.gather(on) / out.step_seconds;

@@ -49,7 +49,7 @@ class cast_scores {
   bool has(std::int32_t score) const { return score >= 0 && score < size(); }
   const program& operator[](std::int32_t score) const { return samples(score).of(); }
   const program_samples& samples(std::int32_t score) const { return samples_[as_size(score)]; }
-  // Whether seconds are seconds; else they are in the unit of the costs that were counted.
+  // Says whether seconds are seconds; else they are in the unit of the costs that were counted.
   bool measured() const { return latest_ >= 0; }
   // A step of this score was recorded, and its clock is not doubted.
   bool measured(std::int32_t score) const {
@@ -65,7 +65,7 @@ class cast_scores {
     ordered_step by_own = find(program_order(samples(score), own));
     return by_last.seconds < by_own.seconds ? by_last : by_own;
   }
-  // By simulate(), with samples as they are listed.
+  // The time of a step by simulate(), with samples as they are listed.
   double seconds(std::int32_t score, const step_headers& of) const {
     return ordered(score, [&](const program_order& orders) { return orders.as_listed(of); }).seconds;
   }

@@ -11,7 +11,7 @@ namespace motet {
 struct conduct_told {
   std::int32_t score = 0;
   bool changed = false;  // the step before played another one
-  // By the plan's own score, and by this one, each in its own order of samples; by simulate().
+  // The times by the plan's own score, and by this one, each in its own order of samples; by simulate().
   double planned_seconds = 0, seconds = 0;
   bool measured = false;      // costs come from the clock; else seconds are of an unknown unit
   double search_seconds = 0;  // that the conductor took, beside the step before or in it

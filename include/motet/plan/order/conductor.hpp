@@ -16,7 +16,7 @@ struct coming_step {
   std::int32_t playing = 0;  // the score of the step before it
   // What that one takes is not known yet, and steps that play it will tell.
   bool awaits_times = false;
-  // In which each score would take the samples, where not as they are listed.
+  // The orders in which each score would take the samples, where not as they are listed.
   score_orders* orders = nullptr;
 
   // What the step takes by a score, by simulate(), in its own order of samples.

@@ -51,8 +51,8 @@ class seated_work {
     has_[one.cell * parts_ + one.home] -= one.rows;
     for (isize p = 0; p < parts_; ++p) has_[one.cell * parts_ + p] += of_.cut.rows_of(one.rows, p);
   }
-  // Of the longest rank of each turn, all together; without end where a rank has more rows than there is
-  // room.
+  // The time of the longest rank of each turn, all together; without end where a rank has more rows than
+  // there is room.
   double seconds() const {
     for (isize k = 0; k < of_.room.size(); ++k)
       if (k < has_.size() && has_[k] > of_.room[k]) return std::numeric_limits<double>::infinity();

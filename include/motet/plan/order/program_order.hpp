@@ -227,8 +227,9 @@ class program_order {
                ? static_cast<std::int32_t>(ranks.size() / round)
                : 1;
   }
-  // Of the places that these turns go through, in the model's order; those of one rank that follow each other
-  // are one stage. Replicas that share a turn have even parts of it. ranks: of each stage.
+  // The times of the places that these turns go through, in the model's order; those of one rank that follow
+  // each other are one stage, and `ranks` gets the rank of each stage. Replicas that share a turn have even
+  // parts of it.
   microbatch_times times_of(const step_headers& of, const program_samples::turns& turns,
                             const detail::filled_blocks& made, list<std::int32_t>& ranks) const {
     microbatch_times times;

@@ -49,7 +49,7 @@ class program_samples {
   // Microbatches of one replica, one after the other: blocks that may change places with those of another
   // turn.
   using turns = list<list<std::int32_t>>;
-  // Of each replica of the module with the fewest microbatches, in each group that meets.
+  // The turns of each replica of the module with the fewest microbatches, in each group that meets.
   list<turns> turns_of_replicas() const {
     std::int32_t fewest = 0;
     for (std::int32_t k = 1; k < modules(); ++k)

@@ -27,7 +27,7 @@ inline list<std::int32_t> groups_of_hands(const program& of, const list<list<std
                                           isize together) {
   list<std::int32_t> out(replicas.size(), 0);
   if (together <= 0) return out;
-  // Of each set of ranks, another one of its group, or itself.
+  // Each set of ranks names another one of its group, or itself.
   list<std::int32_t> joined((of.ranks() + together - 1) / together);
   std::iota(joined.begin(), joined.end(), 0);
   const auto first_of = [&](std::int32_t at) {

@@ -14,7 +14,7 @@ namespace motet {
 // of steps that are expected are asked for by a thread of their own, one after the other.
 using step_sorter = std::function<sample_order(const step_headers&)>;
 
-// How orders of a step's samples are looked for.
+// These options say how orders of a step's samples are looked for.
 struct order_search {
   // The library answers one of two questions.
   step_questions asked{};

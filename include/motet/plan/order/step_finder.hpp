@@ -58,7 +58,7 @@ class step_finder {
 
   const cast_scores& scores() const { return scores_; }
 
-  // By any thread, between calls of the others. The step is the one behind the last that began.
+  // Any thread may call this between calls of the others. The step is the one behind the last that began.
   found_step find(step_headers of) const {
     const auto began = std::chrono::steady_clock::now();
     found_step out{std::move(of), {}};

@@ -23,13 +23,13 @@ constexpr list<double> shares_of_lanes(const plan& of) {
   return shares;
 }
 
-// Whether lanes have shares because a module says so; GPUs divide their multiprocessors by these alone.
+// Says whether lanes have shares because a module says so; GPUs divide their multiprocessors by these alone.
 constexpr bool says_shares(const plan& of) {
   for (const module_plan& each : of.modules)
     if (each.share > 0) return true;
   return false;
 }
-// Whether each lane of a plan yields to the others, as all of its modules fill what those leave.
+// Says of each lane of a plan whether it yields to the others, as all of its modules fill what those leave.
 constexpr list<bool> yields_of_lanes(const plan& of) {
   list<bool> yields;
   for (const module_plan& each : of.modules) {

@@ -298,7 +298,7 @@ constexpr verdict write_multiplexed(const plan& from, const list<module_facts>& 
   return {};
 }
 
-// Without what leaves the device's memory.
+// Writes all but what leaves the device's memory.
 constexpr verdict write_computations(const plan& from, const list<module_facts>& facts, score& out,
                                      isize samples, bool together) {
   if (samples == 0 && one_way(facts)) samples = detail::even_samples(from);

@@ -71,7 +71,7 @@ inline plan written_by(const plan& of, std::string_view schedule, const own_sche
   }
   return out;
 }
-// By batch_sync, which keeps this share of each group.
+// The plan by batch_sync which keeps this share of each group.
 inline plan kept_of_groups(const plan& of, int numerator, int denominator) {
   plan out = written_by(of, batch_sync::name);
   for (module_plan& each : out.modules) each.stash = each.whole_group() * numerator / denominator;

@@ -122,7 +122,7 @@ class wave_partitioner {
     for (const std::uint64_t each : all) found += seconds(each);
     return found;
   }
-  // In an order in which none waits for a later wave; nothing where there is none.
+  // Puts waves in an order in which none waits for a later one; nothing where there is none.
   std::optional<waves> ordered(waves from) const {
     waves out;
     std::uint64_t done = 0;

@@ -19,7 +19,7 @@ struct quota_clock {
   static constexpr double memory_knee = 56;
 
   constexpr double peak() const { return (bytes <= 2 ? on.half_flops : on.single_flops) * on.products.best; }
-  // Of `flops` for each sample, whose products have `rows` of it.
+  // The line of products with `flops` for each sample, which have `rows` of it.
   constexpr quota_line computing(double flops, double rows, double columns) const {
     const double by_columns = 1 + on.products.half_columns / columns, each = flops / peak();
     return {.fixed = each / rows * on.products.half_rows * by_columns,

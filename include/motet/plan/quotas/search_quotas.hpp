@@ -97,7 +97,8 @@ class quota_searcher {
     of.barriers = true, of.elastic = false;
     return played(spread_bytes(std::move(of)));
   }
-  // Without walls, and where devices are shared also with shares that grow, if that is shorter.
+  // Judges the plan without walls, and where devices are shared also with shares that grow, if that is
+  // shorter.
   quota_found judged(const quota_plan& of, bool grows) const {
     quota_found out = walled(of);
     for (const bool barriers : {true, false}) {

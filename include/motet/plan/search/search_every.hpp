@@ -94,7 +94,7 @@ class every_plan {
       if (possible(hosts, k, made)) combine(hosts, k + 1, made);
     }
   }
-  // Whether there are ranks for the first towers: of each kind, and of all.
+  // Says whether there are ranks for the first towers: of each kind, and of all.
   bool possible(const list<isize>& hosts, isize k, const chosen& made) const {
     for (isize i = 0; i <= k; ++i) {
       if (hosts[i] < 0 || hosts[i] > k) continue;

@@ -54,7 +54,7 @@ class tower_library {
     for (const tower_question& each : questions_) finders_.emplace_back(each);
   }
 
-  // Of each place, of each tower.
+  // Questions stand place by place, and in each place tower by tower.
   const std::vector<tower_question>& questions() const { return questions_; }
   const std::vector<device_place>& places() const { return places_; }
   const list<tower_point>& points(isize k, isize ranks, isize place = 0) {

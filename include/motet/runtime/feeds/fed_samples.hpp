@@ -39,7 +39,7 @@ class fed_samples {
   interval of(std::int32_t v, std::int32_t m) const {
     return mine_of(whole(v, m), seat_of(of_.voices[v], groups_));
   }
-  // Those of which rows enter it, and those of which rows leave it.
+  // The samples of which rows enter a cell, and those of which rows leave it.
   interval entering(std::int32_t v, std::int32_t m) const {
     return ways_into(v) == 1 ? of(v, m) : shared(v, m);
   }

@@ -52,8 +52,8 @@ class join_layout {
       if (next[k] != samples)
         fail(join_misfit, sentence({"of module ", k, " come ", next[k], " of ", samples, " samples"}));
   }
-  // To count memory by: who brings how many samples of each microbatch at most, when shares change. Which
-  // ones they are it does not say.
+  // Counts memory by who brings how many samples of each microbatch at most, when shares change. Which ones
+  // they are it does not say.
   static join_layout at_most(std::vector<join_seat> seats, isize samples) {
     return {std::move(seats), samples, false};
   }

@@ -15,7 +15,7 @@ namespace motet {
 // move between replicas so far, and all that these may ever have are theirs.
 std::vector<interval> own_samples(const program& of, isize samples, interval ranks,
                                   const list<std::uint8_t>& wanted, const resplit_options& room = {});
-// Of a step in another order, the samples that stand at these places.
+// The samples that stand at these places of a step in another order.
 std::vector<interval> samples_at(const std::vector<interval>& places, const sample_order& order);
 
 namespace detail {

@@ -73,7 +73,7 @@ inline isize samples_of_join(const program& of, const list<sample_split>& splits
   const sample_split& any = splits[joined_modules(of, join)[0]];
   return share(any.samples, any.groups, 0).size();
 }
-// With these samples; and with as many as replicas ever have, to count memory by.
+// The layout with these samples; and with as many as replicas ever have, to count memory by.
 inline join_layout layout_of(const program& of, const stage_groups& groups, const list<sample_split>& splits,
                              std::int32_t join = 0) {
   const auto now = [&](const voice& sings, isize m) { return splits[sings.module].of(0, sings.replica, m); };

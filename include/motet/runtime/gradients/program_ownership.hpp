@@ -10,7 +10,8 @@
 
 namespace motet {
 
-// How a module's gradients are cut. What is packed every rank has whole, so less is where weights are shared.
+// The options say how a module's gradients are cut. What is packed every rank has whole, so less is where
+// weights are shared.
 inline bucket_options buckets_of(const module_choice& choice) {
   bucket_options options;
   options.shards = choice.shard_optimizer;

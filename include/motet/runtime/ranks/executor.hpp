@@ -218,7 +218,7 @@ class rank_player {
         by_.follow(other);
   }
   std::size_t index_of(std::int32_t number) const { return as_size(number - first_); }
-  // Until all is done; of the lanes that compute, one or every.
+  // Plays until all is done; of the lanes that compute, one or every.
   void play(int which) {
     [[maybe_unused]] const auto turn = turn_of(by_);
     while (left_ > 0 && !failure_) {

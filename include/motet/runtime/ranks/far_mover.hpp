@@ -41,7 +41,7 @@ class far_mover {
   }
   // Whether a move was begun that moved() did not say to be over.
   bool is_busy() const { return state_.load(std::memory_order_relaxed) != idle; }
-  // Until no move is under way: then memory may be given back.
+  // Waits until no move is under way: then memory may be given back.
   void rest() {
     state_.wait(asked, std::memory_order_acquire);
     state_.store(idle, std::memory_order_relaxed);

@@ -36,7 +36,7 @@ class lane_shares {
     const std::vector<bool>& own = computing_[as_size(rank)];
     return std::count(own.begin(), own.end(), true);
   }
-  // Those of the rank's lanes, none of one in which nothing computes there.
+  // The shares of a rank's lanes; a lane in which nothing computes there has none.
   std::vector<double> shares_on(std::int32_t rank) const {
     const std::vector<bool>& own = computing_[as_size(rank)];
     std::vector<double> shares;

@@ -17,8 +17,9 @@
 
 namespace motet {
 
-// In the order in which they are believed: what was started last knows best, and a pod began before what runs
-// in it. elastic: PyTorch's variables for a node, as Kubeflow sets them; kubernetes: an indexed job.
+// Launchers stand in the order in which they are believed: what was started last knows best, and a pod began
+// before what runs in it. elastic: PyTorch's variables for a node, as Kubeflow sets them; kubernetes: an
+// indexed job.
 enum class launcher : std::uint8_t { torchrun, open_mpi, pmix, slurm, elastic, jax, kubernetes, none };
 
 constexpr const char* name_of(launcher which) {
@@ -44,8 +45,8 @@ struct launch_wishes {
   bool processes = false;  // threads will not do
   // whether the program was built with something that carries messages between processes
   bool can_connect = true;
-  // Of a launcher that leaves the ranks of a machine to one process: whether they are processes, with a GPU
-  // each, and not threads; and how many they are where it says "auto".
+  // Where a launcher leaves the ranks of a machine to one process, this says whether they are processes, with
+  // a GPU each, and not threads; and how many they are where it says "auto".
   bool apart = false;
   std::int32_t automatic = 1;
 };

@@ -63,7 +63,7 @@ class process_rank {
   process_rank& operator=(const process_rank&) = delete;
   ~process_rank() { world_.watch_waits({}); }  // what is watched goes away
 
-  // Of the step under way, or of the last one.
+  // The sheet of the step under way, or of the last one.
   const score_sheet& sheet() const { return sheets_.now(); }
   const score_sheets& sheets() const { return sheets_; }
   // The next step plays this one; between steps.

@@ -27,7 +27,7 @@ class rank_watch {
         bound_(bound),
         roll_(world.rank(), bound) {}
 
-  // Between steps: the rank plays another score.
+  // Called between steps: the rank plays another score.
   void follow(const score_sheet& sheet, const Player& player) {
     sheet_ = &sheet;
     player_ = &player;

@@ -25,7 +25,7 @@ class score_sheets {
 
   std::int32_t size() const { return static_cast<std::int32_t>(sheets_.size()); }
   const score_sheet& operator[](std::int32_t score) const { return sheets_[as_size(score)]; }
-  // Of the step that is under way, or was last.
+  // The sheet of the step that is under way, or was last.
   const score_sheet& now() const { return sheets_[as_size(now_)]; }
   std::int32_t playing() const { return now_; }
   void play(std::int32_t score) { now_ = score; }

@@ -55,7 +55,7 @@ class thread_ranks {
     for (std::thread& each : threads_) each.join();
   }
 
-  // Of the step under way, or of the last one.
+  // The sheet of the step under way, or of the last one.
   const score_sheet& sheet() const { return sheets_.now(); }
   const score_sheets& sheets() const { return sheets_; }
   // The next step plays this one; between steps.
@@ -164,7 +164,7 @@ class thread_ranks {
     ended_.wait(lock, ended);
     return true;
   }
-  // Until all ranks have ended, or there is no use in waiting.
+  // Waits until all ranks have ended, or there is no use in waiting.
   void watch(std::unique_lock<std::mutex>& lock) {
     const auto begin = clock::now();
     const auto since = [&] { return std::chrono::duration<double>(clock::now() - begin).count(); };

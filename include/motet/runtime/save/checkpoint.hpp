@@ -15,8 +15,8 @@ struct checkpoint_writer {
   optimizer_kind optimizer = optimizer_kind::adamw;
 };
 
-// By every rank, with all its pieces; one that holds nothing says so too. When all have returned, one of them
-// calls finish().
+// Called by every rank, with all its pieces; one that holds nothing says so too. When all have returned, one
+// of them calls finish().
 void save_part(const checkpoint_writer& by, std::span<const parameter_piece<float>> pieces);
 std::filesystem::path finish(const checkpoint_writer& by, json state, json description, std::size_t keep = 2);
 

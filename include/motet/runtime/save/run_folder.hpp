@@ -80,7 +80,8 @@ class run_folder {
     if (lock_ >= 0) ::close(lock_);
   }
 
-  // Before something is written: a folder that was removed or renamed meanwhile is made again, and held.
+  // Called before something is written: a folder that was removed or renamed meanwhile is made again, and
+  // held.
   void hold() {
     if (run_.empty()) return;
     const std::filesystem::path path = run_ / ".lock";

@@ -13,7 +13,7 @@ namespace motet {
 
 namespace detail {
 
-// Of what a sample may have several: how many at most, and the rows of one.
+// How many a sample may have at most of what it may have several of, and the rows of one.
 template <class Net>
 inline constexpr isize most_of_sample = [] {
   if constexpr (requires { Net::most_sounds; }) return Net::most_sounds;
@@ -178,7 +178,7 @@ struct input_traits<Net, placed_tokens> {
             std::vector<std::int32_t>(as_size(largest.entering)),
             std::vector<isize>(as_size(sources * (samples + 1)))};
   }
-  // Of some samples of a microbatch that ranks share so: this part's rows, `own` of that.
+  // Lays out this part's rows of some samples of a microbatch that ranks share so; `own` counts them.
   static part_of_text part(const placed_tokens& all, interval samples, const microbatch_spread& is,
                            isize number, part_room& room) {
     const sequences& own = is.own;
@@ -324,7 +324,7 @@ struct input_traits<Net, placed_tokens> {
     }
     isize row() const { return at - begin; }
   };
-  // Those of the rows that a source brings to a sample.
+  // The places of the rows that a source brings to a sample.
   static const std::int32_t* places_of(const placed_tokens& all, isize source, isize sample) {
     isize before = all.rows_that_enter(source).begin(sample);
     for (isize k = 0; k < source; ++k) before += all.rows_that_enter(k).rows();

@@ -36,7 +36,7 @@ class held_stage {
     if (at_.offloaded > 0) home_.rest_moves();
   }
 
-  // Those that come to it and leave it, to be connected with other stages'.
+  // The rows that come to the stage and leave it, to be connected with other stages'.
   rows_type& rows() { return rows_; }
   // Each microbatch has a place of its features and of their gradient, on the last stage.
   void set_features(std::vector<matrix<master>> features, std::vector<matrix<const master>> gradients) {
@@ -131,7 +131,7 @@ class held_stage {
     for (slot& each : slots_) each.data = room.take<std::byte>(each.bytes);
     if (!room.measuring()) take_far(longest);
   }
-  // Between steps: the next one plays this score.
+  // Called between steps: the next one plays this score.
   void play(std::int32_t score) {
     playing_ = score;
     rows_.play(score);

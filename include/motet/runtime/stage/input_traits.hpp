@@ -242,7 +242,7 @@ struct input_traits<Net, pictured_tokens> {
   static isize rows_before(const pictured_tokens& all, isize picture) {
     return all.seen.rows_before(picture, rows_of_picture);
   }
-  // In words, where row `seen` of all pictures is one of a sample's own.
+  // Says in words where row `seen` of all pictures is one of a sample's own.
   static std::string row_of_picture(const pictured_tokens& all, interval own, isize seen) {
     isize picture = own.begin;
     while (rows_before(all, picture + 1) <= seen) ++picture;

@@ -193,7 +193,7 @@ counted_sequences counted(const typename Net::input& of) {
   else return {rows, {rows.samples, nullptr}};
 }
 
-// Of all sequences of a sample, one behind the other.
+// Visits the sequences of a sample, one behind the other.
 template <class Net, class Visit>
 void rows_made_by_part(const typename Net::input& of, isize sample, const row_parts& cut, isize part,
                        Visit&& visit) {

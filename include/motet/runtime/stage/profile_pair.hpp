@@ -60,7 +60,7 @@ class repeated_block {
   std::optional<Device> device_;
 };
 
-// Whether a list of times is long enough.
+// Says whether a list of times is long enough.
 inline bool enough(const list<double>& times, isize before, double seconds, const pair_options& how) {
   return times.size() - before >= how.repeats && seconds >= how.seconds;
 }

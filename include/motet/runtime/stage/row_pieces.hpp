@@ -109,7 +109,7 @@ class row_pieces {
   const all* of(std::int32_t m) const {
     return of_microbatch_.empty() ? nullptr : &of_microbatch_[as_size(m)];
   }
-  // That which messages number `part`.
+  // The piece which messages number `part`.
   const piece& find(std::int32_t m, std::int32_t part) const {
     const all& own = of_microbatch_[as_size(m)];
     return *std::find_if(own.begin(), own.end(), [&](const piece& each) { return each.part == part; });

@@ -23,8 +23,8 @@ class stage_groups {
     std::vector<std::int32_t> sums{};
   };
 
-  // Of each module, over how many ranks a layer's columns are cut, and how many replicas in a row share experts;
-  // none: each has all.
+  // Every module says over how many ranks a layer's columns are cut, and how many replicas in a row share
+  // experts; none: each has all.
   stage_groups(const program& of, std::vector<std::int32_t> tensor_degrees,
                std::vector<std::int32_t> expert_degrees = {})
       : tensor_(std::move(tensor_degrees)),

@@ -86,7 +86,7 @@ class stage_rows {
       out_[kind].lay_out(room, most);
     }
   }
-  // Between steps: the next one plays this score.
+  // Called between steps: the next one plays this score.
   void play(std::int32_t score) {
     for (auto& each : in_) each.play(score);
   }

@@ -8,8 +8,8 @@
 
 namespace motet {
 
-// Of the work of an operation what is no large product: the FLOPs of attention, of operations on single
-// elements and the bytes that these move, and of sums of exchanged rows.
+// The work of an operation that is no large product: the FLOPs of attention, of operations on single elements
+// and the bytes that these move, and of sums of exchanged rows.
 struct slower_work {
   double attention = 0, elements = 0, bytes = 0, exchanges = 0;
 

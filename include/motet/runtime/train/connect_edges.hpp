@@ -11,7 +11,8 @@
 
 namespace motet {
 
-// Of each module of a model, whether ranks that cut its samples take the rows of their parts, or give those.
+// Says for each module of a model whether ranks that cut its samples take the rows of their parts, or give
+// those.
 inline std::vector<std::uint8_t> modules_by_parts(const model_outline& model, bool net_outline::*which) {
   std::vector<std::uint8_t> out;
   for (const net_outline* each : model.nets) out.push_back(each->*which ? 1 : 0);

@@ -34,7 +34,7 @@ struct program_work {
   double join_flops = 0;          // of each member of a join
   list<double> messages;          // bytes that each instruction sends
 
-  // Of a step more, of the same program, and of so many times as much; for the mean of several steps.
+  // These add a step of the same program, and scale what was added, for the mean of several steps.
   void add(const program_work& other) {
     for (std::size_t p = 0; p < places.size(); ++p) places[p].add(other.places[p]);
     for (isize i = 0; i < messages.size(); ++i) messages[i] += other.messages[i];

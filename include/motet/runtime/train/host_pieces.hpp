@@ -14,7 +14,7 @@
 
 namespace motet {
 
-// Of each parameter by its name, where it begins in a flat buffer.
+// A parameter's name leads to where it begins in a flat buffer.
 using parameter_offsets = std::map<std::string, isize, std::less<>>;
 
 // Parameters that ranks hold, where the host may read and write their numbers: those themselves, or copies of

@@ -39,7 +39,7 @@ class counted_rows {
     }
   }
 
-  // Those of a microbatch that pass between two stages of its voice.
+  // The bytes of a microbatch that pass between two stages of its voice.
   double between_stages(std::int32_t v, std::int32_t m) const {
     const voice& sings = of_.voices[v];
     const auto module = as_size(sings.module);
@@ -58,7 +58,7 @@ class counted_rows {
     return static_cast<double>(inputs_.empty() ? own.mine(m).size() * given(as_size(of_.voices[v].module))
                                                : own.rows_that_go_on(m));
   }
-  // Those of these samples alone, of which either end may have a part.
+  // The bytes of these samples alone, of which either end may have a part.
   double leaving(const fed_samples& fed, const cell_seat& from, const cell_seat& to, interval samples) const {
     const voice &giver = of_.voices[from.voice], &taker = of_.voices[to.voice];
     const auto module = as_size(giver.module), other = as_size(taker.module);

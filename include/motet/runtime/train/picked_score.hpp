@@ -22,8 +22,8 @@ struct picked_score {
 // Marks below this are exact in a double.
 inline constexpr std::uint64_t exact_mark = std::uint64_t{1} << 52;
 
-// Of each rank the score that it picked and the mark of its headers, one behind the other; MT-R72 where they
-// are not the same.
+// Takes from each rank the score that it picked and the mark of its headers, one behind the other; MT-R72
+// where they are not the same.
 inline void require_same_pick(std::span<const double> of_ranks) {
   for (std::size_t r = 2; r < of_ranks.size(); r += 2) {
     if (of_ranks[r] == of_ranks[0] && of_ranks[r + 1] == of_ranks[1]) continue;

@@ -38,7 +38,7 @@ class model_trainer {
 
   model_trainer(const model_type& model, const score& order, pipeline_config config)
       : model_trainer(model, std::span(&order, 1), std::move(config)) {}
-  // Of one cast; the first is played where a step is not told otherwise.
+  // All scores are of one cast; the first is played where a step is not told otherwise.
   model_trainer(const model_type& model, std::span<const score> orders, pipeline_config config)
       : model_(*model.of),
         config_(checked(std::move(config), works_on_host<typename Device::context>)),
@@ -207,8 +207,8 @@ class model_trainer {
   // Lanes have these shares of their ranks' threads, or multiprocessors, from the next step on, after
   // prepare().
   void share_lanes(const std::vector<double>& shares) { placed_.share_lanes(shares); }
-  // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from
-  // them. Who changes numbers calls write_back().
+  // What a rank that lives here, or all of them, write to checkpoints and read from them between steps. Who
+  // changes numbers calls write_back().
   static constexpr std::int32_t all_ranks = -1;
   host_pieces<typename Device::context, master> pieces(std::int32_t wanted = all_ranks) const {
     host_pieces<typename Device::context, master> found;

@@ -169,7 +169,7 @@ class placed_model {
   home_type& home(std::int32_t rank, std::int32_t lane = 0) const { return homes_.of(rank, lane); }
   const rank_homes<home_type>& homes() const { return homes_; }
   step_costs costs() const { return homes_.costs(); }
-  // Of losses that learn numbers, and that the rank brings something to; after prepare().
+  // Gradients of losses that learn numbers, and that the rank brings something to; after prepare().
   std::span<const loss_gradients<master>> loss_gradients_on(std::int32_t rank) const {
     return numbers_.gradients_on(rank);
   }
@@ -211,7 +211,7 @@ class placed_model {
     });
   }
 
-  // Between steps: the next one plays this score.
+  // Called between steps: the next one plays this score.
   void play(std::int32_t score) {
     homes_.each([&](home_type& own) { own.sheet = &sheets_[score]; });
     each_stage([&](auto& each) { each.stage->play(score); });
@@ -229,7 +229,7 @@ class placed_model {
     return {};
   }
 
-  // Before each step: cuts the batch, of which each module's input lies there, into the program's
+  // Called before each step: cuts the batch, of which each module's input lies there, into the program's
   // microbatches.
   void cut(std::span<const void* const> inputs) {
     cut_parts(inputs);

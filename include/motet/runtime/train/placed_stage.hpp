@@ -38,7 +38,7 @@ inline std::vector<program_room> rooms_of(const score_sheets& sheets, bool in_or
     rooms.push_back({sheets[k].of, require_buffers(sheets[k].of, in_order)});
   return rooms;
 }
-// Of each voice, whether its backward comes in two parts, by some program.
+// Says for each voice whether its backward comes in two parts, by some program.
 inline std::vector<std::uint8_t> split_voices(const std::vector<program_room>& all) {
   std::vector<std::uint8_t> split(as_size(all.front().of.voices.size()), 0);
   for (const program_room& each : all)

@@ -47,7 +47,7 @@ struct temporaries {
 template <class Home>
 class rank_homes {
  public:
-  // Of each rank, for each of its lanes.
+  // Every lane of every rank has temporaries.
   using room = std::vector<std::vector<temporaries>>;
 
   template <class End>

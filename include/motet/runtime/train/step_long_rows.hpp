@@ -18,8 +18,8 @@ constexpr row_costs usual_row_costs(isize layers, isize width, isize parts) {
   return row_costs_of(blocks, static_cast<std::int32_t>(parts), row_rates{}, 4);
 }
 
-// From how many rows on samples are cut in the step under way, of each module whose plan leaves that to each
-// step. Every rank finds it by the lengths of all samples of the step, which messages ask for as well.
+// Says from how many rows on samples are cut in the step under way, of each module whose plan leaves that to
+// each step. Every rank finds it by the lengths of all samples of the step, which messages ask for as well.
 class step_long_rows {
  public:
   step_long_rows(const model_outline& model, const program& of, const stage_groups& groups,
@@ -52,7 +52,7 @@ class step_long_rows {
                                  seats_of_step(own.by, model_.nets[k]->counted(inputs[k]), own.longest));
     }
   }
-  // Of each module; it stays where it is.
+  // What was found for each module; it stays where it is.
   const isize* all() const { return found_.data(); }
   // Cuts a step's input of a module.
   void cut(std::size_t module, any_microbatches& parts, const void* input) const {

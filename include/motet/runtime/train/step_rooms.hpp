@@ -35,8 +35,8 @@ class step_rooms {
     }
     laid_out_ = false;
   }
-  // Before a step that is cut: MT-R60 where it finds no room. of.each_stage(visit) visits the
-  // stages that live here.
+  // Called before a step that is cut: MT-R60 where it finds no room. of.each_stage(visit) visits the stages
+  // that live here.
   template <class Stages>
   void lay_out(const Stages& of) {
     shape_.swap(before_);

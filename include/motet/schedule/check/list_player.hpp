@@ -115,7 +115,7 @@ class list_player {
     turns_[r] = begins_[r + 1];
     return of_.starts[r + 1];
   }
-  // Whether all are there; the last to come lets the others go on.
+  // Says whether all are there; the last to come lets the others go on.
   constexpr bool met(const crossing& at) {
     std::int32_t& arrived = arrived_[at.number];
     const std::int32_t all = graph_.meeting_sizes[at.number];

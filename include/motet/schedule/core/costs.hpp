@@ -25,7 +25,7 @@ struct stage_cost {
   double kept_bytes = 0;      // what backward needs
   double forward_bytes = 0;   // rows that go to the next stage
   double backward_bytes = 0;  // gradients that go to the stage before
-  // Of these seconds, so many are gaps: the device waits for others of its groups, in short pieces all along.
+  // So many of these seconds are gaps: the device waits for others of its groups, in short pieces all along.
   double forward_gaps = 0, input_gaps = 0, weight_gaps = 0;
 
   // The share of an operation's time that is gaps.
@@ -61,8 +61,7 @@ struct cost_table {
   list<stage_cost> stages;  // of each of the program's places
   // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size
   list<double> scale;
-  // Of each instruction, the bytes that it sends; empty: those of its stage, as if all modules cut samples
-  // evenly.
+  // The bytes that each instruction sends; empty: those of its stage, as if all modules cut samples evenly.
   list<double> messages;
   list<double> joins;    // of each join
   list<double> updates;  // of each of the program's places; empty: `update` for all
@@ -109,7 +108,8 @@ struct cost_table {
     if (it.what == op::backward_weight) return own.backward_weight * times;
     return (own.backward_input + own.backward_weight) * times;
   }
-  // Of instruction i; `even` says what is there of a microbatch's rows, where the table does not.
+  // Instruction i sends so many bytes; `even` says what is there of a microbatch's rows, where the table does
+  // not.
   constexpr double bytes(const program& of, std::int32_t i, const message_shares& even) const {
     const instruction& it = of.instructions[i];
     const voice& sings = of.voices[it.voice];

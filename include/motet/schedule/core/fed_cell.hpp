@@ -189,7 +189,7 @@ constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& fe
     first.push(all);
     all += each.microbatches;
   }
-  // Of each microbatch how many it feeds, and how many feed it.
+  // Every microbatch feeds so many, and is fed by so many.
   list<std::int32_t> feeding(all, 0), fed(all, 0);
   // Those that a microbatch feeds come in order, each behind its last one, so that none is there twice.
   list<std::int64_t> last(all, -1);

@@ -117,7 +117,8 @@ class move_writer {
     for (const cue& one : of_turn(t))
       if (keeps(one.what)) hold({one.microbatch, t, false});
   }
-  // Whether so many more have room; before turn t others leave for it, if turn `now` does not need them.
+  // Makes room for so many more, and says whether there is; before turn t others leave for it, if turn `now`
+  // does not need them.
   constexpr bool make_room(isize wanted, std::int32_t now, std::int32_t t) {
     while (near_.size() + wanted > beyond_) {
       isize found = -1;

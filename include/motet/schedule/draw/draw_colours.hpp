@@ -89,7 +89,7 @@ struct look {
   }
 };
 
-// Those that a picture shows.
+// The looks that a picture shows.
 class looks {
  public:
   void add(look kind) { shown_[kind.number()] = true; }

@@ -23,7 +23,7 @@ constexpr list<double> defer_forwards(const program& of, const cost_table& costs
     if (overlaps[i] != 0) return false;
     return is_forward(what) || message_kind(what) == 0 || message_kind(what) == 1;
   };
-  // Those that come directly behind each.
+  // The instructions that come directly behind each.
   list<std::int32_t> followers(of.instructions.size(), 0), ready;
   const auto each_before = [&](std::int32_t i, auto&& visit) {
     if (previous[i] >= 0) visit(previous[i]);

@@ -82,14 +82,14 @@ class gap_filler : public filler_seats {
     return of.behind >= 0 && seats_[of.behind].slice % together_ != 0 ? of.behind : -1;
   }
 
-  // Of all gaps, those at the end of the step too, the one behind the shortest fifth.
+  // The gap behind the shortest fifth of all, those at the end of the step among them.
   constexpr double find_short_gap() {
     for (const double each : free_)
       if (makespan_ > each + slack) gaps_.push(makespan_ - each);
     sort_stably(gaps_, [](double a, double b) { return a < b; });
     return gaps_.empty() ? 0 : gaps_[gaps_.size() / 5];
   }
-  // Whether some rank of a filler waits while the others play alone.
+  // Says whether some rank of a filler waits while the others play alone.
   constexpr bool finds_gaps() const {
     list<double> idle(from_.ranks(), makespan_);
     for (const turn& each : turns_)

@@ -39,7 +39,7 @@ class filler_seats : public score_turns {
     std::int32_t slice = 0, behind = -1;
   };
 
-  // How often it is played.
+  // A filler is played so often.
   constexpr std::int32_t times(const filler_seat& of) const {
     return of.what == op::join ? sings(of.voice).joins() : sings(of.voice).microbatches;
   }
@@ -57,7 +57,7 @@ class filler_seats : public score_turns {
     }
     return most;
   }
-  // Of each rank, what it computes of all that fills.
+  // The seconds that each rank computes of all that fills.
   constexpr list<double> filler_seconds_of_ranks() const {
     list<double> all(from_.ranks(), 0);
     for (const filler_seat& each : seats_)

@@ -98,8 +98,8 @@ class multiplex_turns {
     return what == op::backward || what == op::backward_input;
   }
 
-  // Of each cue of the others, when it could start if there were only these, and its number among the
-  // forwards or the backwards of its rank.
+  // Finds when each cue of the others could start if there were only these, and its number among the forwards
+  // or the backwards of its rank.
   constexpr void find_starts() {
     score alone;
     list<std::int32_t> number(from_.voices().size(), -1);
@@ -147,7 +147,7 @@ class multiplex_turns {
     number = static_cast<std::int32_t>(all.size());
     all.push(cue);
   }
-  // Of each rank, so many changes of ranks lie before the first stage that it has.
+  // Counts the changes of ranks that lie before the first stage of each rank.
   constexpr void find_distances() {
     distance_.resize(from_.ranks(), -1);
     list<std::int32_t> depths(from_.places().size(), -1);

@@ -14,7 +14,7 @@ constexpr double median(list<double> values) {
   return (values[size / 2] + values[(size - 1) / 2]) / 2;
 }
 
-// How long each instruction waited for others of its groups.
+// The time that each instruction waited for others of its groups.
 constexpr list<double> waits_inside(const program& of, const timeline& when) {
   list<double> out(of.instructions.size(), 0);
   for (const timeline::gap& each : when.gaps) out[each.instruction] += each.finish - each.start;
@@ -53,8 +53,8 @@ class sends_of_receives {
   list<std::int32_t> sends_;
 };
 
-// When the last backward ended of what a sum of gradients sums: of a stage in all copies of its module, which may
-// have other numbers of stages.
+// Knows when the last backward ended of what a sum of gradients sums: of a stage in all copies of its module,
+// which may have other numbers of stages.
 class last_backwards {
  public:
   constexpr last_backwards(const program& of, const timeline& when) : of_(of), ends_(of.places.size(), 0) {

@@ -16,7 +16,7 @@ constexpr list<double> seconds_by_itself(const program& of, const timeline& when
   struct computed {
     std::int32_t at, rank;
   };
-  // Of those who share, all that takes a device; the ranks one by one, or together.
+  // Takes out all that takes a device, of those who share; the ranks one by one, or together.
   const auto take_out = [&](std::int32_t first, std::int32_t last) {
     list<computed> all;
     bool shares = false;

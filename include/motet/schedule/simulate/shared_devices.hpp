@@ -55,7 +55,7 @@ class shared_devices {
       lasts_[i] = graph.meetings[i] >= 0 ? meetings[graph.meetings[i]] : shared(i) ? 1 : 0;
   }
 
-  // Whether instruction i, or one that it meets, may be slowed by another lane.
+  // Says whether instruction i, or one that it meets, may be slowed by another lane.
   constexpr bool has(std::int32_t i) const { return !lasts_.empty() && lasts_[i] != 0; }
   constexpr void begin(work made) {
     mark(made, true);

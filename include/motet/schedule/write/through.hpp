@@ -102,7 +102,7 @@ class through_writer {
   }
 
  private:
-  // Those that feed others before these.
+  // Sorts modules so that those which feed others come before these.
   constexpr void sort_modules() {
     list<std::uint8_t> there(of_.modules.size(), 0);
     for (bool more = true; more;) {
@@ -242,7 +242,8 @@ class through_writer {
       }
     }
   }
-  // Of its first stage: what overlaps starts together, so that all forwards of it come before.
+  // The needs of the module's first stage: what overlaps starts together, so that all forwards of it come
+  // before.
   constexpr list<std::int32_t> needs_of_own_order() const {
     const voice& only = of_.last.voices()[0];
     const std::int32_t device = of_.last.place(only, 0);

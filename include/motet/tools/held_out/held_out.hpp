@@ -25,9 +25,10 @@ class tested_model {
   // Features of any number of samples, rows of length one.
   virtual void embed(const pictures& batch, float* features) = 0;
   virtual void embed(const tokens& batch, float* features) = 0;
-  // Of a model that speaks: what it says after one sample, until `end`.
+  // A model that speaks says what comes after one sample, until `end`.
   virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, isize most) = 0;
-  // Of a model that draws: what it draws of each sample, as its own pictures are, (samples, 3, side, side).
+  // A model that draws paints what it makes of each sample, as its own pictures are, (samples, 3, side,
+  // side).
   virtual std::vector<float> paint(const pictured_tokens&) { return {}; }
   // Whether it has features of pairs and says captions as well; what it says is then tested beside them.
   virtual bool says_captions() const { return false; }

@@ -42,7 +42,7 @@ constexpr cluster_facts shared_by(cluster_facts machine, std::int32_t ranks) {
   return machine;
 }
 
-// Those on which the operating system may run this process's threads.
+// The processors on which the operating system may run this process's threads.
 inline int processors_here() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
 // This machine as a cluster of one node, whose ranks are threads: as many as processors, or as told. Rates

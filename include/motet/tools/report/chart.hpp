@@ -47,7 +47,7 @@ inline std::string number_text(double value) {
   return out;
 }
 
-// At most `most` points: means of equal groups, so that a long run stays a small page.
+// At most `most` points stay: means of equal groups, so that a long run stays a small page.
 inline chart_points thinned(const chart_points& from, std::size_t most) {
   if (from.size() <= most) return from;
   chart_points out;

@@ -81,7 +81,7 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
     synchronize(ctx);
   }
   const interval own = ctx.own(shape.heads, 1);
-  // As if this thread were alone with its heads.
+  // This thread computes as if it were alone with its heads.
   context alone = ctx;
   alone.crew = nullptr;
   alone.costs = nullptr;

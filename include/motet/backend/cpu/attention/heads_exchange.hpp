@@ -93,7 +93,8 @@ void heads_from_wire(context& ctx, const heads_transfer<T>& wire, matrix<T> y) {
     isize done = 0;
     for (isize m = 0; m < cut.members; ++m) {
       const interval columns = cut.piece(m, p);
-      // Of queries all at once, as no two members have the same; of keys and values head by head.
+      // Columns of queries are summed all at once, as no two members have the same; those of keys and values
+      // head by head.
       const isize step = p == 0 ? columns.size() : cut.head_width;
       for (isize c = columns.begin; c < columns.end; c += step) {
         if (c < done) continue;

@@ -35,7 +35,8 @@ class key_value_cache {
   matrix<T> keys(isize layer, isize head) const { return part(2 * layer * heads_ + head); }
   matrix<T> values(isize layer, isize head) const { return part((2 * layer + 1) * heads_ + head); }
 
-  // Of layers that look at rows beside the sample's own, keys and values of these: (rows, columns) each.
+  // Layers that look at rows beside the sample's own keep keys and values of these here: (rows, columns)
+  // each.
   void hold_beside(isize rows, isize columns) {
     beside_rows_ = rows, beside_columns_ = columns;
     if (beside_.size() < layers_ * rows * columns) beside_ = buffer<T>(layers_ * rows * columns);

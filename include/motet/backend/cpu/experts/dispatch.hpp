@@ -36,7 +36,7 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
   const section_scope section(ctx, "swap rows with experts");
   const scratch_scope scope(ctx);
   isize* const bytes = ctx.scratch.take<isize>(2 * to.ranks);
-  // Those of an even load that go to others, or come from them.
+  // The rows of an even load that go to others, or come from them, are noted.
   ctx.note("exchange_rows", 0,
            static_cast<double>(to.most_sent * from.width) * bytes_of<T> * static_cast<double>(to.ranks - 1) /
                static_cast<double>(to.ranks),

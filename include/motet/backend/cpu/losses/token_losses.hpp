@@ -73,7 +73,7 @@ void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const st
     const auto all = kernel_of<detail::logit_sums_kernel, L>::run(logits.row(r), logits.width);
     const number slope = static_cast<number>(*slopes.row(r));
     const number times = z.times(all.peak + std::log(all.sum));
-    // Of the target before it is written over, where both lie in one memory.
+    // The target's logit is read before it is written over, where both lie in one memory.
     const number target =
         slope * (std::exp(static_cast<number>(logits.row(r)[targets[r]]) - all.peak) / all.sum * times - 1);
     kernel_of<detail::logit_slopes_kernel, L, D>::run(logits.row(r), logits.width, all.peak,

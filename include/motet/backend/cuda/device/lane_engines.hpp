@@ -26,8 +26,9 @@ class lane_engines {
   // Where some lanes yield, the GPU begins blocks of the others first while both have some. This is called
   // before any lane is asked for.
   void yield(std::vector<bool> lanes) { yields_ = std::move(lanes); }
-  // Of a lane's stream: of those that do not yield one step above the least, so that messages, which have the
-  // greatest, stay before what is computed. GPUs without priorities have one for all.
+  // The priority of a lane's stream. Streams that do not yield stand one step above the least, so that
+  // messages, which have the greatest, stay before what is computed. GPUs without priorities have one for
+  // all.
   int priority(std::int32_t lane) const {
     if (std::find(yields_.begin(), yields_.end(), true) == yields_.end()) return 0;
     int least = 0, greatest = 0;
@@ -35,7 +36,7 @@ class lane_engines {
     const bool yields = as_size(lane) < yields_.size() && yields_[as_size(lane)];
     return yields ? least : std::max(greatest, least - 1);
   }
-  // That of the lane which was entered, the first by default.
+  // The engine of the lane which was entered, the first by default.
   engine& on() { return of(now_); }
   engine& of(std::int32_t lane) {
     while (engines_.size() <= as_size(lane)) {

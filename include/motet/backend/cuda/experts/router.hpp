@@ -320,7 +320,7 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
   const isize mark = ctx.memory.mark(), experts = shape.experts, width = pieces.all() * experts,
               blocks = seq.samples * pieces.own();
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * width), seq.samples, width, width};
-  // Of a block's memory all have 48 KB.
+  // Every block may use 48 KB of its memory.
   constexpr isize room = 12 * 1024;
   const int warps = experts * 8 <= room ? 8 : experts * 2 <= room ? 2 : 1;
   int* const table = shape.capacity > 0 && experts > room ? ctx.memory.take<int>(blocks * experts) : nullptr;

@@ -40,7 +40,7 @@ struct sigmoid_slopes {
       MOTET_UNROLLED
       for (int c = 0; c < pair_columns_each; ++c) {
         const bool is_pair = is_row && j + c < of.columns.count;
-        // Of a pair that should not match; one that should is the same with the other sign.
+        // The formula is that of a pair that should not match; one that should has the other sign.
         const S sign = j + c == match ? S(-1) : S(1), product = sums.of[r][c] * scale,
                 wrong = sign * (product + shift);
         const S small = std::exp(wrong > 0 ? -wrong : wrong);

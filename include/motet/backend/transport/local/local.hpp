@@ -199,7 +199,7 @@ class endpoint {
   }
 
  protected:
-  // Of a message to this rank: whether it is there, what was sent, and that it was taken.
+  // These serve a message to this rank: they say whether it is there, what was sent, and that it was taken.
   bool is_there(std::int32_t tag) const {
     return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 1;
   }

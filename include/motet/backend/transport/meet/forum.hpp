@@ -82,7 +82,7 @@ class meeting_group {
       fail(group_disagrees,
            sentence({"member ", member, " brings ", got, " bytes, ", wanted, " were wanted"}));
   }
-  // Of each member `wanted` bytes, where that is not negative.
+  // Every member gives its bytes to all; each should bring `wanted` of them, where that is not negative.
   std::vector<std::string> meet(const void* own, isize bytes, isize wanted) const {
     std::vector<std::string> all = at_.all_gather(
         bytes > 0 ? std::string(static_cast<const char*>(own), as_size(bytes)) : std::string());

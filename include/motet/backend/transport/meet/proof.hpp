@@ -20,7 +20,7 @@ inline std::string fresh_nonce() {
   return bytes;
 }
 
-// That `role` knows the token, for these two numbers.
+// Proves that `role` knows the token, for these two numbers.
 inline std::string proof(const std::string& token, const std::string& role, const std::string& asked,
                          const std::string& own) {
   const std::string text = sentence({"motet ", role, '\n', asked, own});

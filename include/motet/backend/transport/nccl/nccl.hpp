@@ -65,7 +65,7 @@ class world {
   static const forum& everyone() { return session::here().everyone(); }
   std::int32_t rank() const { return session_.everyone().rank(); }
   std::int32_t ranks() const { return session_.everyone().ranks(); }
-  // That of the lane which was entered.
+  // The engine of the lane which was entered.
   cuda::engine& on() { return lanes_.on(); }
   cuda::lane_engines& lanes() { return lanes_; }
   // Lanes compute on these shares of the GPU's multiprocessors. Before anything is computed.
@@ -224,7 +224,7 @@ class endpoint : public cuda::timed_end<endpoint>, public cuda::laned_end<endpoi
     world_.meetings_.begin_step();
     lanes().meet();
   }
-  // Before anything is computed, and at the beginning of each step.
+  // Called before anything is computed, and at the beginning of each step.
   void prepare(cuda::context& ctx, std::int32_t lane = 0) { ctx.on = &lanes().of(lane); }
   void begin(cuda::context& ctx) {
     cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
@@ -234,7 +234,7 @@ class endpoint : public cuda::timed_end<endpoint>, public cuda::laned_end<endpoi
       each.set_step(ctx.draws.step);
     });
   }
-  // Until all that this step began is done.
+  // Waits until all that this step began is done.
   void end_step() { finish_step(); }
   void finish_step() {
     lanes().meet();

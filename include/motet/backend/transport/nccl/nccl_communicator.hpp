@@ -111,7 +111,7 @@ class communicator {
     check(ncclGroupEnd(), "ncclGroupEnd");
     settle("ncclGroupEnd", patience);
   }
-  // Until what was called is under way on the stream.
+  // Waits until what was called is under way on the stream.
   void settle(const char* call, const waiting& patience) const { settle(handle_, call, patience); }
   // An error is thrown when this or another rank failed.
   void look() const {
