@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What data takes on one core: pictures decoded by this library, beside libjpeg-turbo and libspng alone in
 // turns; and samples as a loader of one thread hands them over, read from a shard, decoded, cut out, resized,
-// turned into floats, their captions into tokens; or texts alone. bench/peers/data_torch.py has the same files
-// read by PyTorch's DataLoader. hand_over: what a step costs whoever takes it, when it is there already, made by
-// threads of the same process, or by a producer and sent by TCP; and late_pictures, when its words are there and
-// half of its pictures are asked for now, as no step does whose order was found beside the step before it.
+// turned into floats, their captions into tokens; or texts alone. bench/peers/data_torch.py has the same
+// files read by PyTorch's DataLoader. hand_over: what a step costs whoever takes it, when it is there
+// already, made by threads of the same process, or by a producer and sent by TCP; and late_pictures, when its
+// words are there and half of its pictures are asked for now, as no step does whose order was found beside
+// the step before it.
 //
 //   bench_data [--folder FOLDER]      where the files are, made if there are none; else one that is removed
 //              [--samples 512] [--side 256]      of the files that are made; pixels of a picture's side

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a second lane of a rank costs where there is nothing to compute: an eye feeds words, and each microbatch
-// goes there and back. In one lane the rank plays one instruction behind the other; with a lane for each, every
-// microbatch is handed to the other lane's thread twice. Both take turns, and medians count.
+// What a second lane of a rank costs where there is nothing to compute: an eye feeds words, and each
+// microbatch goes there and back. In one lane the rank plays one instruction behind the other; with a lane
+// for each, every microbatch is handed to the other lane's thread twice. Both take turns, and medians count.
 //
 //   bench_lanes [--microbatches 20000] [flags of Google Benchmark]
 #include "suite.hpp"

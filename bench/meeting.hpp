@@ -10,8 +10,8 @@
 
 namespace bench {
 
-// What the ranks of one run share where each is a thread: a world, some groups that all are in, and where they
-// wait for each other.
+// What the ranks of one run share where each is a thread: a world, some groups that all are in, and where
+// they wait for each other.
 struct meeting {
   std::vector<std::vector<std::int32_t>> everyone;
   motet::local::world all;

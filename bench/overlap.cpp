@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block that a tensor group cuts, forward and back, with its rows in pieces: in turns with one piece, and with
-// no exchange at all. The ratio says how many times as fast pieces are as one; `hidden` which share of what
-// exchanges take in one piece they hide. A wire between the ranks is played by waiting as long as its bytes
-// take; without one, rows are copied in memory, which takes processors' time, so nothing can be hidden unless
-// there are more of them than ranks.
+// A block that a tensor group cuts, forward and back, with its rows in pieces: in turns with one piece, and
+// with no exchange at all. The ratio says how many times as fast pieces are as one; `hidden` which share of
+// what exchanges take in one piece they hide. A wire between the ranks is played by waiting as long as its
+// bytes take; without one, rows are copied in memory, which takes processors' time, so nothing can be hidden
+// unless there are more of them than ranks.
 //
 //   bench_overlap [--ranks 2] [--rows 1024] [--wire 0.4] [flags of Google Benchmark]      ranks are threads
 #include "meeting.hpp"

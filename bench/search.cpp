@@ -98,8 +98,8 @@ void quotas(benchmark::State& state, std::size_t towers, std::int32_t gpus) {
   state.counters["of_waves"] = found.waves.seconds / found.best.seconds;
 }
 
-// Orders samples for a chain of four stages, whose first and last are log-normal. swaps: of the microbatches of
-// each replica.
+// Orders samples for a chain of four stages, whose first and last are log-normal. swaps: of the microbatches
+// of each replica.
 void order(benchmark::State& state, std::int32_t samples, std::int32_t replicas, std::int32_t swaps) {
   const random_stream draws(1, "samples");
   sample_times of{4, samples, {}, {2, 2, 2, 2}};

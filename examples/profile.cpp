@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures what the towers of a model take on this machine, for the planner: a profile as JSON, and the
-// machine as a cluster whose formulas were fitted to it; and how two modules slow each other that are computed
-// at once.
+// machine as a cluster whose formulas were fitted to it; and how two modules slow each other that are
+// computed at once.
 #include "profile/models.hpp"
 
 #include <motet/backend/cpu/device.hpp>

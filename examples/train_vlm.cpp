@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains an eye, and an ear by choice, and a language model to say what pictures show and what is heard, or to
-// tell a drawer what to draw, on one rank or spread over many by a plan, and tells how well they do with
+// Trains an eye, and an ear by choice, and a language model to say what pictures show and what is heard, or
+// to tell a drawer what to draw, on one rank or spread over many by a plan, and tells how well they do with
 // held-out ones.
 #include "train_vlm/coca_model.hpp"
 #include "train_vlm/draw_models.hpp"

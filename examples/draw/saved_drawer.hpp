@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-// A model of train_vlm that draws, by its checkpoint, whatever its type. Each is compiled in a unit of its own.
+// A model of train_vlm that draws, by its checkpoint, whatever its type. Each is compiled in a unit of its
+// own.
 namespace motet::drawing {
 
 struct drawer_request {

@@ -11,7 +11,8 @@ namespace motet::plan_cluster {
 
 namespace detail {
 
-// The shares of its operations in which a module waits for others of its groups; null: it has nobody to wait for.
+// The shares of its operations in which a module waits for others of its groups; null: it has nobody to wait
+// for.
 inline json gaps_json(const module_plan& own, const module_forecast& gives) {
   if (!gap_degrees_of(own).waits()) return {};
   return json{{"forward", gives.forward_waits},

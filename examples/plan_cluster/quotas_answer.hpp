@@ -10,8 +10,8 @@
 #include <motet/plan/quotas/quotas_of_towers.hpp>
 #include <motet/plan/search/search_refusals.hpp>
 
-// Modules share devices by quotas of multiprocessors: waves, their times beside plans without shares, and a plan
-// that runs.
+// Modules share devices by quotas of multiprocessors: waves, their times beside plans without shares, and a
+// plan that runs.
 namespace motet::plan_cluster {
 
 struct quotas_reply {

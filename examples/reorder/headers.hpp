@@ -14,7 +14,8 @@
 
 namespace motet::reorder {
 
-// The samples of a step; with --rows its microbatches, each with the names of all samples that it is packed of.
+// The samples of a step; with --rows its microbatches, each with the names of all samples that it is packed
+// of.
 struct step {
   sample_times times;
   std::vector<std::vector<std::string>> names;

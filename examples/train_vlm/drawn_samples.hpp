@@ -11,8 +11,8 @@
 namespace motet::train_vlm {
 
 // A step's samples as a model that draws has them: the last picture of each is drawn, and what is before and
-// behind it is told: other pictures, and words. Of a pair the words are told and its picture is drawn. Of some
-// samples nothing is told, so that the model also learns what pictures are like, whatever is said.
+// behind it is told: other pictures, and words. Of a pair the words are told and its picture is drawn. Of
+// some samples nothing is told, so that the model also learns what pictures are like, whatever is said.
 class drawn_samples {
  public:
   // Rows and numbers of a picture.

@@ -8,8 +8,8 @@
 
 #include <vector>
 
-// A model that sees and hears: an eye and an ear, each with a projector, feed one language model, in whose texts
-// rows of pictures and of sounds have places.
+// A model that sees and hears: an eye and an ear, each with a projector, feed one language model, in whose
+// texts rows of pictures and of sounds have places.
 namespace motet::train_vlm {
 
 template <vit_config Eye, sound_config Ear, decoder_config Words>

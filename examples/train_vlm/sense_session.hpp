@@ -14,8 +14,8 @@
 
 namespace motet::train_vlm {
 
-// A language model that sees and hears: of each sample it is given some pieces, and asked for others. Of a pair,
-// as benchmarks have them, it is given the picture, a square, and asked for the caption.
+// A language model that sees and hears: of each sample it is given some pieces, and asked for others. Of a
+// pair, as benchmarks have them, it is given the picture, a square, and asked for the caption.
 template <class Device, vit_config Eye, sound_config Ear, decoder_config Words, class Numbers>
 class sense_session final : public trained_session<sense_session<Device, Eye, Ear, Words, Numbers>, Device,
                                                    sense_model<Eye, Ear, Words>, Numbers> {

@@ -11,8 +11,8 @@
 
 namespace motet::train_vlm {
 
-// A model that sees and hears speaks of a sample, and tells the loss of many, on the processors of this process:
-// what its eye, its ear and their projectors make enters the language model.
+// A model that sees and hears speaks of a sample, and tells the loss of many, on the processors of this
+// process: what its eye, its ear and their projectors make enters the language model.
 template <class Model, class Numbers>
 class sense_speaker {
   template <fixed_string Name>

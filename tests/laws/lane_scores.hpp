@@ -14,8 +14,8 @@ struct lane_draw {
   bool sharded = true;  // some modules are computed by two ranks together
 };
 
-// The modules before the last feed it, each in a lane of its own as far as there are so many. The order is one
-// in which all can be played, cue by cue.
+// The modules before the last feed it, each in a lane of its own as far as there are so many. The order is
+// one in which all can be played, cue by cue.
 inline score draw_lane_score(std::mt19937& random, const lane_draw& how) {
   const auto below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
   struct cell {

@@ -12,7 +12,8 @@
 
 namespace motet::laws {
 
-// Calls body(member, group), or body(member, group, end), on a thread for each member; what one throws stops the others and comes out here.
+// Calls body(member, group), or body(member, group, end), on a thread for each member; what one throws stops
+// the others and comes out here.
 template <class Body>
 void run_members(std::int32_t members, Body&& body) {
   local::world world(members, 0, {});

@@ -11,7 +11,8 @@
 
 namespace motet {
 
-// A plan of two modules with its program, and work that no net was counted for: stage after stage other numbers.
+// A plan of two modules with its program, and work that no net was counted for: stage after stage other
+// numbers.
 struct counted_plan {
   plan from;
   program of;

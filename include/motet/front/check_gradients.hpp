@@ -258,8 +258,8 @@ gradient_report check(const Subject& subject, const gradient_settings& how) {
   return differences.found();
 }
 
-// What a loss of a join is asked for while ranks share it; the compiler names what is missing, or is called by
-// other arguments.
+// What a loss of a join is asked for while ranks share it; the compiler names what is missing, or is called
+// by other arguments.
 template <class Loss>
 consteval bool has_calls_of_loss() {
   static_assert(

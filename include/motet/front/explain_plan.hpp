@@ -147,8 +147,8 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
 enum class computed_by : std::uint8_t { processors, gpus };
 
 // Processors as lanes have them: each lane has threads of its own. A rank of fewer threads than lanes has one
-// for each, and the operating system gives all that are busy, of any rank here, the processors of this machine
-// evenly.
+// for each, and the operating system gives all that are busy, of any rank here, the processors of this
+// machine evenly.
 inline void share_threads(cost_table& costs, const plan& of, int threads, int processors) {
   const list<double> shares = shares_of_lanes(of);
   if (shares.size() < 2) return;

@@ -38,8 +38,8 @@ inline constexpr bool has_compiled_ranks<mixed_bf16, cpu::device> = true;
 // make the same calls.
 // Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all. Rooms that
 // follow rows (trainer_options::rooms) grow to the longest step.
-// Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-R60, MT-R61, MT-R72, MT-R73,
-// MT-R74, MT-R75
+// Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-R60, MT-R61, MT-R72,
+// MT-R73, MT-R74, MT-R75
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
@@ -176,8 +176,8 @@ class trainer {
   }
   // Before the first step, takes weights of another model's checkpoint in the place of drawn ones: of every
   // module that both have, or of one, see begin_options; adapters that are not there stay as they are. Called
-  // by all processes; returns what was given (include <motet/runtime/save/begin_weights.hpp>). MT-R58: there is
-  // none, or a part of one, and nothing changes.
+  // by all processes; returns what was given (include <motet/runtime/save/begin_weights.hpp>). MT-R58: there
+  // is none, or a part of one, and nothing changes.
   auto begin(const checkpoint& from, const begin_options& how = {}) {
     prepare();
     return here_->begin(from, how);
@@ -201,8 +201,8 @@ class trainer {
     const batch_inputs<Model> inputs(of);
     return here_->count(outline_of_model<Model>.nets[0]->samples(inputs[0]), inputs).flops();
   }
-  // The work of each place of the plan, as the ranks will run it, and the bytes of each message: of this step,
-  // or of one whose samples are as long as any can be. Include <motet/runtime/train/foretell.hpp>.
+  // The work of each place of the plan, as the ranks will run it, and the bytes of each message: of this
+  // step, or of one whose samples are as long as any can be. Include <motet/runtime/train/foretell.hpp>.
   auto work() const { return here_->work({}); }
   auto work(const batch& of) const { return here_->work(batch_inputs<Model>(of)); }
   // Over all processes, which all call it: a sum; and that they have the same of what decides results, such

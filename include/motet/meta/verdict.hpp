@@ -56,9 +56,9 @@ inline constexpr bool is_kept = false;
 #define MOTET_RULE_ROW(name, code, sentence, cause, remedy, ...) \
   {code, sentence, cause, remedy __VA_OPT__(, ) __VA_ARGS__},
 
-// List(X) says X(name, code, sentence, cause, remedy) for each rule of a floor, and behind the remedy what its
-// numbers count, where somebody who is told a bare number would ask: reason::name is what verdicts hold, and
-// `table` has all rows for docs/errors.md.
+// List(X) says X(name, code, sentence, cause, remedy) for each rule of a floor, and behind the remedy what
+// its numbers count, where somebody who is told a bare number would ask: reason::name is what verdicts hold,
+// and `table` has all rows for docs/errors.md.
 #define MOTET_RULES_OF(List, table) \
   List(MOTET_RULE) namespace motet { inline constexpr message table[] = {List(MOTET_RULE_ROW)}; }
 

@@ -14,7 +14,8 @@ inline constexpr bool has_own_loss = [] {
   else return false;
 }();
 
-// Losses and nets agree on what such a net ends with: nothing of the kind, tokens to say, or noise to take away.
+// Losses and nets agree on what such a net ends with: nothing of the kind, tokens to say, or noise to take
+// away.
 enum class own_head : std::uint8_t { none, tokens, noise };
 template <class Net>
 inline constexpr own_head head_of = [] {

@@ -56,7 +56,8 @@ inline chosen_plan prove_chosen(const run_settings& s, const named_plan* known) 
 
 }  // namespace detail
 
-// Proven for the model and the batch; nothing is started yet. A rule that a file breaks is told with the file.
+// Proven for the model and the batch; nothing is started yet. A rule that a file breaks is told with the
+// file.
 inline chosen_plan choose_plan(const run_settings& s) {
   const named_plan* const known = find_plan(s.program->plans, s.plan);
   try {

@@ -153,8 +153,8 @@ struct opened_run {
     out.windows = windows();
     return out;
   }
-  // Each of several processes reads the pictures that its ranks look at, where that is known before a step. Where
-  // damaged samples end a run, they end it everywhere. All ask, also who looks at all of them.
+  // Each of several processes reads the pictures that its ranks look at, where that is known before a step.
+  // Where damaged samples end a run, they end it everywhere. All ask, also who looks at all of them.
   step_part own_part() const {
     if (s.strict || !folder->has_pieces() || s.pictures == "bytes") return {};
     if (folder->sample_config().sample.shapes.any()) return {};  // they lie one behind the other

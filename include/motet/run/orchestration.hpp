@@ -78,8 +78,8 @@ class orchestrator {
     waits_.at("playing plans");
     promised_plans found = orchestrate(of_);
     for (const promised_plan& each : found.plans) {
-      // Those with multiplexed modules, shared experts, rows that are cut before the loss or samples that stay
-      // whole take no place of others.
+      // Those with multiplexed modules, shared experts, rows that are cut before the loss or samples that
+      // stay whole take no place of others.
       const bool beside = some_are_multiplexed(each.how) || some_share_experts(each.how) ||
                           of_.cuts_before_loss(each.how) || keeps_whole(each.how);
       tally& own = tallies_[beside ? 1 : 0];

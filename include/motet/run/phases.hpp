@@ -24,8 +24,8 @@ struct run_phase {
   bool says(std::string_view option) const { return std::ranges::find(words, option) != words.end(); }
 };
 
-// --phases FILE.json is a list of objects, each with a name and options without their dashes:
-// [{"name": "glue", "model": "say-quick-glue", "steps": 200}, {"name": "all", "steps": 800, "plan": "apart"}].
+// --phases FILE.json is a list of objects, each with a name and options without their dashes: [{"name":
+// "glue", "model": "say-quick-glue", "steps": 200}, {"name": "all", "steps": 800, "plan": "apart"}].
 inline std::vector<run_phase> read_phases(const std::string& path) {
   const json file = read_json(read_text(path), path);
   const auto refuse = [&](const std::string& what) {

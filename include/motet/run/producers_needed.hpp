@@ -13,8 +13,8 @@
 
 namespace motet {
 
-// So many producers keep up with steps of `step` seconds, where one thread prepares a step in `prepares` and a
-// producer has `threads` of them.
+// So many producers keep up with steps of `step` seconds, where one thread prepares a step in `prepares` and
+// a producer has `threads` of them.
 inline isize producers_needed(double prepares, double step, isize threads) {
   if (step <= 0 || threads < 1) return 1;
   return std::max<isize>(1, static_cast<isize>(std::ceil(prepares / static_cast<double>(threads) / step)));

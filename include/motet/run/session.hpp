@@ -100,8 +100,8 @@ class session : public tested_model {
   virtual step_headers loads(const step_input&) { return {}; }
   // Samples of a step whose pictures this process looks at; none said: all.
   virtual std::optional<std::vector<interval>> own_samples() const { return {}; }
-  // Whether they are other ones in each step: said then of the step after the one that runs, once it is known,
-  // by any thread.
+  // Whether they are other ones in each step: said then of the step after the one that runs, once it is
+  // known, by any thread.
   virtual bool tells_own_samples(std::shared_ptr<share_line>) { return false; }
   // Says that this step is next, and waits until it is said, if it was not.
   virtual void choose(const step_input&) {}

@@ -22,11 +22,11 @@
 
 namespace motet {
 
-// One step of a run, as its ranks really played it (--record, --record-step), in a file of which the ending says
-// the form: a picture, or a trace for Perfetto. Above what happened stands the plan, simulated with the times
-// that this very step took, of each operation at each stage the median: what differs are waits, and
-// microbatches unlike others. The gaps inside its operations go to a profile (--record-gaps), and so does what
-// modules took in it and in some steps before it (--record-times).
+// One step of a run, as its ranks really played it (--record, --record-step), in a file of which the ending
+// says the form: a picture, or a trace for Perfetto. Above what happened stands the plan, simulated with the
+// times that this very step took, of each operation at each stage the median: what differs are waits, and
+// microbatches unlike others. The gaps inside its operations go to a profile (--record-gaps), and so does
+// what modules took in it and in some steps before it (--record-times).
 // Asks for: settings as a command line gives them.
 // Memory: two times and a number for each instruction of the program while the step is written, and its text.
 // Errors: MT-F01, MT-F04, MT-F05, MT-F06, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P90, MT-P91, MT-P94,

@@ -17,8 +17,8 @@ struct counted_work {
   std::string words;
 };
 
-// Samples may be as long as their places in a batch allow, and most are shorter: where a run has data, the mean
-// of its first steps counts.
+// Samples may be as long as their places in a batch allow, and most are shorter: where a run has data, the
+// mean of its first steps counts.
 // Asks for: a session that need not be prepared.
 // Memory: the loader's queue of steps, given back.
 // Errors: none of its own.

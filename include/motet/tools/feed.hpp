@@ -33,7 +33,8 @@ class feed {
   virtual ~feed() = default;
 
   virtual step_input next() = 0;  // valid until the next call
-  // what next() will give, where it is there already; of pictures that are made elsewhere maybe the sizes alone
+  // what next() will give, where it is there already; of pictures that are made elsewhere maybe the sizes
+  // alone
   virtual std::optional<step_input> ahead() { return {}; }
   virtual std::span<const std::byte> memory() const = 0;  // where all its batches lie
   virtual double waited() const { return 0; }             // seconds, since the start

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each of these losses lacks one call, or takes other arguments, and the compiler names them one after the other.
+// Each of these losses lacks one call, or takes other arguments, and the compiler names them one after the
+// other.
 // expect: a loss lacks pair(ctx, w, g, a, b, share, da, db), both sides whole on one rank [MT-M08].*a loss lacks part(ctx, w, g, of, share, own, others, d_rows), the gradients of some rows.*[MT-M08].*a loss that tells lacks tell(ctx, w, g, of, share, numbers), its part of the loss [MT-M08]
 #include <motet/front/check_gradients.hpp>
 

@@ -359,8 +359,8 @@ TEST_CASE("any plan is one rank where modules compute beside one another in lane
       check_plan_is_one_rank<all_learn>(filled, threads);
   }
 }
-// A language model of two stages of tensor groups, and an eye on all of their ranks: in its gaps, in a lane of
-// its own, in both or in neither. So a rank may have several lanes, and a courier for its rows.
+// A language model of two stages of tensor groups, and an eye on all of their ranks: in its gaps, in a lane
+// of its own, in both or in neither. So a rank may have several lanes, and a courier for its rows.
 TEST_CASE("a rank with lanes whose rows come in pieces learns the same to the bit") {
   const launched_world world = alone("2");
   for (const int how : {0, 1, 2, 3}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-// A language model with experts is fed by an eye and learns by any plan what it learns on one rank: which rows
-// an expert gets, what the router's losses add, and whose gradients those of the experts are.
+// A language model with experts is fed by an eye and learns by any plan what it learns on one rank: which
+// rows an expert gets, what the router's losses add, and whose gradients those of the experts are.
 #include <motet/front/trainer.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 
@@ -56,8 +56,8 @@ launched_world alone(const char* threads = "1") {
   return launch(3, line);
 }
 steps train(const plan* how) {
-  // Rooms of every other plan follow the rows of its steps, some ranks have several threads, and of some plans
-  // each block is made again in backward.
+  // Rooms of every other plan follow the rows of its steps, some ranks have several threads, and of some
+  // plans each block is made again in backward.
   static int turn = 0;
   ++turn;
   const launched_world world = alone(turn % 4 == 0 ? "2" : "1");
@@ -82,8 +82,8 @@ void share_experts(module_plan& own, int held, int turn) {
     if (split.data % each == 0 && each * split.tensor <= held) ways.push_back(each);
   if (!ways.empty()) own.experts = ways[static_cast<std::size_t>(turn) % ways.size()];
 }
-// Replicas of the language model share experts, in any order of it, with or without tensor groups and with the
-// others anywhere, and so may those of the eye.
+// Replicas of the language model share experts, in any order of it, with or without tensor groups and with
+// the others anywhere, and so may those of the eye.
 plan drawn_sharing(std::uint64_t seed) {
   plan out = drawn_unlike<speech>(seed);
   const random_stream draw(seed, "sharing"), shares(seed, "shares of it");

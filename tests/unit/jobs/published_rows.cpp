@@ -11,8 +11,8 @@
 
 using namespace motet;
 
-// The rows C1 to C12 of docs/jobs/jobs.md on the trace that the artifact of Crius publishes: 2,000 rounds, 986
-// jobs. They are left out where MOTET_JOBS_DATA names no folder that has it.
+// The rows C1 to C12 of docs/jobs/jobs.md on the trace that the artifact of Crius publishes: 2,000 rounds,
+// 986 jobs. They are left out where MOTET_JOBS_DATA names no folder that has it.
 namespace {
 struct published {
   job_cluster cluster;

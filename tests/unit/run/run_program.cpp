@@ -158,8 +158,8 @@ TEST_CASE("a run of phases: each tells what it is, and all are looked at before 
     CHECK(found.status != 0);
     CHECK(found.said.empty());
   }
-  // What all begin with is for the first; the second one looks for the first one's checkpoint, which this model
-  // does not write.
+  // What all begin with is for the first; the second one looks for the first one's checkpoint, which this
+  // model does not write.
   const std::string from = (folder / "from").string();
   save_part({from, "other", 7, 0, 1}, {});
   finish({from, "other", 7, 0, 1}, {}, {});

@@ -45,8 +45,8 @@ double first_norm(std::uint64_t seed) {
   return one.step(data.batch<wide_towers>(), 0).gradient_norm;
 }
 
-// A microbatch rounds its values as the whole batch does; sums are in float. They differ in their last bit, for
-// which now and then, in about one of ten batches, a value of bf16 is rounded to the other side.
+// A microbatch rounds its values as the whole batch does; sums are in float. They differ in their last bit,
+// for which now and then, in about one of ten batches, a value of bf16 is rounded to the other side.
 template <class Numbers>
 void check_roundings(const score& order) {
   constexpr int batches = 5;

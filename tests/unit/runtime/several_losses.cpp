@@ -180,7 +180,8 @@ TEST_CASE("any plan of several losses is one rank") {
     }
     return out;
   };
-  // Every module on a rank of its own, some in stages; two replicas; towers of the contrast apart or together.
+  // Every module on a rank of its own, some in stages; two replicas; towers of the contrast apart or
+  // together.
   const auto apart = [](isize k) { return mesh::from(static_cast<std::int32_t>(k), {}); };
   const auto staged = [](isize k) {
     return k < 3 ? mesh::from(0, {}) : mesh::from(k < 5 ? 1 : 0, {.stages = 2});

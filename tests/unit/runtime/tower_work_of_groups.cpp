@@ -127,8 +127,8 @@ void check_half(const tower_outline& of, tower_part half, degrees split) {
   // Places in memory are rounded to 64 bytes, and experts have small tables of who chose them.
   CHECK(apart(samples * 4 * told.kept, real.kept_bytes) <
         (half == tower_part::perceptron && of.experts > 0 ? 0.1 : 0.005));
-  // What comes from others of each group. A norm's gradients are among it, and these tables. Keys that go round
-  // while scores are computed are not: dry runs take them to be hidden.
+  // What comes from others of each group. A norm's gradients are among it, and these tables. Keys that go
+  // round while scores are computed are not: dry runs take them to be hidden.
   const auto from_others = [&](double tensor, double context, double experts) {
     const auto share = [](double group) { return 4 * samples * (group - 1) / group; };
     return share(split.tensor) * tensor + (of.ring ? 0 : share(split.context) * context) +

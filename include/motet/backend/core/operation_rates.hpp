@@ -3,8 +3,8 @@
 
 namespace motet {
 
-// What one thread of a device does in a second while all of its threads compute, by kinds of operations. 0: it
-// was not measured.
+// What one thread of a device does in a second while all of its threads compute, by kinds of operations. 0:
+// it was not measured.
 struct operation_rates {
   double products = 0;   // FLOPs of products of matrices
   double attention = 0;  // FLOPs of attention, whose tiles are small and have a softmax between two products

@@ -16,9 +16,9 @@ struct section_cost {
 };
 
 // What bounds an operation: products of matrices, for which a chip has units of their own, attention, whose
-// products are small and have a softmax between them, or single elements. All others wait for other ranks, and
-// their FLOPs are what sums of their rows take: rows of a tensor group that are gathered, or summed; rows that
-// go to experts; and what context parts exchange.
+// products are small and have a softmax between them, or single elements. All others wait for other ranks,
+// and their FLOPs are what sums of their rows take: rows of a tensor group that are gathered, or summed; rows
+// that go to experts; and what context parts exchange.
 enum class flops_of : int { elements, products, attention, gathers, summed_rows, expert_rows, exchanges };
 
 // Calls of one operation that cost alike, in one section, by a dry run.

@@ -26,8 +26,8 @@
 // them, MOTET_KERNELS_FLOAT() makes this file have them. They are most of what a program of towers compiles,
 // so a program of several files, or one that is built often, defines MOTET_COMPILED_KERNELS everywhere and
 // compiles the files of compiled/ once (with CMake: link motet::compiled). Such a program reads no kernel and
-// no intrinsic: kernels of rows for float and bf16 in any mixture, and for double, are there, and the products
-// that nets have. For others a file asks for bodies (kernels/bodies.hpp).
+// no intrinsic: kernels of rows for float and bf16 in any mixture, and for double, are there, and the
+// products that nets have. For others a file asks for bodies (kernels/bodies.hpp).
 
 // One kernel, and those whose last numbers are float or bf16: any of them (ANY), or at least one of them bf16
 // (MIXED). The numbers before these are named.
@@ -136,7 +136,8 @@
                                             T*, T*, isize);                                                  \
   MOTET_KERNELS_CONVERT(KEYWORD, T, T)
 
-// Norms over rows of X, with statistics and weights of T and results of Y; what the weight part reads is of V.
+// Norms over rows of X, with statistics and weights of T and results of Y; what the weight part reads is of
+// V.
 #define MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, R, V)                                                 \
   KEYWORD template void norm_backward_input(context&, const sequences&, norm_kind, matrix<X>, const T*, \
                                             matrix<T>, matrix<Y>, matrix<R>, matrix<T>,                 \

@@ -42,9 +42,9 @@ double usual_rate(device& on, double amount, Operations&& operations) {
 
 }  // namespace detail
 
-// Measures what a thread of this device does while all of them compute, which share caches and memory: products
-// as blocks of such a width have them, forward and backward of attention, and of a norm and an activation. Medians
-// count. Takes about 0.1 s, of wide blocks more.
+// Measures what a thread of this device does while all of them compute, which share caches and memory:
+// products as blocks of such a width have them, forward and backward of attention, and of a norm and an
+// activation. Medians count. Takes about 0.1 s, of wide blocks more.
 // Asks for: a number that values of a run have, of any value.
 // Memory: some megabytes for each thread, given back.
 // Errors: none of its own.

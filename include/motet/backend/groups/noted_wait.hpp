@@ -33,8 +33,8 @@ class notes_waits {
   wait_notes* before_;
 };
 
-// A wait, as long as it lives: two looks at the clock where somebody asks, and one at a pointer otherwise. One
-// inside another counts as the outer one.
+// A wait, as long as it lives: two looks at the clock where somebody asks, and one at a pointer otherwise.
+// One inside another counts as the outer one.
 class noted_wait {
  public:
   explicit noted_wait(wait_for what) : into_(std::exchange(detail::waits_noted, nullptr)), what_(what) {

@@ -15,11 +15,12 @@
 #include <type_traits>
 #include <vector>
 
-// A finished step as it travels: a head of fixed size, then its words (who is in it, texts as tokens, sizes of
-// pictures, sounds as they are heard), then the bytes of its pictures. Numbers are little-endian.
+// A finished step as it travels: a head of fixed size, then its words (who is in it, texts as tokens, sizes
+// of pictures, sounds as they are heard), then the bytes of its pictures. Numbers are little-endian.
 namespace motet {
 
-// What the step holds beside the bytes of its pictures. Texts are stretches of tokens, as a reader makes them.
+// What the step holds beside the bytes of its pictures. Texts are stretches of tokens, as a reader makes
+// them.
 struct step_words {
   isize first = 0, next = 0;     // places of the run: of its first sample, and behind it
   std::vector<isize> waiting;    // see data_position
@@ -39,8 +40,8 @@ struct step_words {
 
 enum class step_kind : std::uint32_t { step = 1, busy = 2, failed = 3, skipped = 4 };
 
-// The words of a failure are its sentence, those of what was skipped samples (tell_skips.hpp); who is busy says
-// so and no more.
+// The words of a failure are its sentence, those of what was skipped samples (tell_skips.hpp); who is busy
+// says so and no more.
 struct step_head {
   static constexpr std::uint32_t our_mark = 0x5054534D;  // "MSTP"
 
@@ -152,8 +153,8 @@ inline void write_words(const step_words& from, std::string& into) {
   put.all(from.heard);
 }
 
-// Takes words of a step, or says what is wrong with them; whatever they are, what is taken fits the limits and
-// itself. The result is the bytes of all its pictures.
+// Takes words of a step, or says what is wrong with them; whatever they are, what is taken fits the limits
+// and itself. The result is the bytes of all its pictures.
 inline isize read_words(std::span<const std::byte> from, const step_limits& most, step_words& into) {
   const auto within = [](const char* what, isize got, isize low, isize high) {
     if (got < low || got > high)

@@ -18,8 +18,8 @@ namespace motet {
 // What is left of the others are their words.
 using step_share = std::optional<std::vector<interval>>;
 
-// What of a step is asked for: words and pictures at once, or first its words and, when they tell which samples
-// are whose, the pictures.
+// What of a step is asked for: words and pictures at once, or first its words and, when they tell which
+// samples are whose, the pictures.
 enum class asked_parts { all, words, pictures };
 
 inline bool fits(const step_share& share, isize samples) {

@@ -127,8 +127,8 @@ class sample_reader {
     }
     return say(i) && hear(i) ? &made_ : nullptr;
   }
-  // Counts the rows of sample i without a look at its pictures and sounds; -1 when its texts are damaged or it
-  // does not fit.
+  // Counts the rows of sample i without a look at its pictures and sounds; -1 when its texts are damaged or
+  // it does not fit.
   isize rows(isize i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return rows_of(*found);

@@ -8,11 +8,11 @@
 
 namespace motet {
 
-// The part of each step whose pictures a process reads, where several processes train by the same steps: of all
-// other samples it reads the words alone. What stands for a damaged sample is known by reading it, so processes
-// ask each other whether one of them found any, and then all of them make that step whole.
-// Asks for: intervals that ascend and do not meet, and that all processes together read each picture that one of
-// them looks at.
+// The part of each step whose pictures a process reads, where several processes train by the same steps: of
+// all other samples it reads the words alone. What stands for a damaged sample is known by reading it, so
+// processes ask each other whether one of them found any, and then all of them make that step whole.
+// Asks for: intervals that ascend and do not meet, and that all processes together read each picture that one
+// of them looks at.
 // Memory: two numbers for each interval.
 // Errors: none of its own.
 // Example:

@@ -14,7 +14,8 @@ namespace motet {
 
 // The steps of a run one after the other, from a place in its data on, made ahead by threads. Maker says what
 // a step is: who is in it from where on, and how its parts are read (sample_maker, pair_maker). A process may
-// read a part of each (step_part): all ask each other about every step, so a damaged sample is replaced alike.
+// read a part of each (step_part): all ask each other about every step, so a damaged sample is replaced
+// alike.
 template <class Maker>
 class steps_in_turn {
  public:

@@ -18,7 +18,8 @@ inline std::string float_literal(double value) {
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + "f";
 }
-// An eye's pictures, in whole patches, of the file's side or of another one, and what its positions are of then.
+// An eye's pictures, in whole patches, of the file's side or of another one, and what its positions are of
+// then.
 template <class Config>
 isize hf_shown_side(const Config& config, isize side) {
   return side > 0 ? side / config.patch * config.patch : config.covered();

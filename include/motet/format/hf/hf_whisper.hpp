@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// What config.json of a Hugging Face Whisper model says of its encoder and its decoder, with the defaults of the
-// transformers package for absent fields.
+// What config.json of a Hugging Face Whisper model says of its encoder and its decoder, with the defaults of
+// the transformers package for absent fields.
 struct hf_whisper_config {
   hf_tower ear, talk;  // of one width
   isize bins = 80, rows = 1500;
@@ -62,7 +62,8 @@ inline std::string hf_whisper_encoder(const tensor_set& from) {
 
 namespace detail {
 
-// Keys have no bias there; here they have one, which the softmax takes out again, so zeros stand for it (0062).
+// Keys have no bias there; here they have one, which the softmax takes out again, so zeros stand for it
+// (0062).
 inline void add_hf_whisper_attention(std::vector<hf_tensor>& out, const std::string& ours,
                                      const std::string& theirs, isize width) {
   const std::vector<isize> square{width, width}, row{width};
@@ -143,7 +144,8 @@ inline std::vector<hf_tensor> hf_whisper_whole(const hf_whisper_config& config,
   return out;
 }
 
-// What such files hold besides the encoder: a decoder, a head, and positions, which are not read but computed.
+// What such files hold besides the encoder: a decoder, a head, and positions, which are not read but
+// computed.
 inline std::vector<std::string> hf_whisper_unread(const std::string& theirs) {
   const std::string before = theirs == "encoder." ? "" : "model.";
   return {theirs + "embed_positions.",

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// Whisper as a C++ header: its configurations, module types and model in a namespace. What it holds depends on
-// config.json alone.
+// Whisper as a C++ header: its configurations, module types and model in a namespace. What it holds depends
+// on config.json alone.
 inline std::string hf_whisper_header(const hf_whisper_config& config, std::string_view name) {
   const hf_tower &t = config.ear, &d = config.talk;
   std::string out =

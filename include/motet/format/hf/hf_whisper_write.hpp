@@ -8,9 +8,9 @@
 
 namespace motet {
 
-// A model's description (model/describe.hpp) of an encoder of sounds and a decoder that looks at its rows, as a
-// Hugging Face configuration in Whisper's form, with the names of both modules. What has no counterpart there
-// is MT-F14; all of it is named in one error.
+// A model's description (model/describe.hpp) of an encoder of sounds and a decoder that looks at its rows, as
+// a Hugging Face configuration in Whisper's form, with the names of both modules. What has no counterpart
+// there is MT-F14; all of it is named in one error.
 struct hf_described_whisper {
   hf_whisper_config config;
   std::string ear, talk;
@@ -81,8 +81,8 @@ inline hf_described_whisper describe_as_hf_whisper(const json& description) {
 }
 
 // The text of config.json; read_hf_whisper_config is its inverse. No token is said to mean anything, as a
-// model does not know which of its vocabulary do; the package wants to know where texts begin, and is told the
-// first token.
+// model does not know which of its vocabulary do; the package wants to know where texts begin, and is told
+// the first token.
 inline std::string write_hf_whisper_config(const hf_whisper_config& c, dtype kind = dtype::f32) {
   return write_json(json{{"architectures", json::array{"WhisperForConditionalGeneration"}},
                          {"model_type", "whisper"},

@@ -41,8 +41,8 @@ inline std::uint64_t mark_of(const step_headers& of) {
 // within rounding. Both are found a step ahead, by a thread of its own, where the batch after the next one is
 // told. Each process finds them by itself, from the same batch and the same records; where processes pick
 // unlike scores, no step begins, and what they found of orders is compared when steps are recorded.
-// Asks for: a trainer that outlives this; with one score, each step plays that; batches of `batch` samples, of
-// which all processes have all but the pictures of others.
+// Asks for: a trainer that outlives this; with one score, each step plays that; batches of `batch` samples,
+// of which all processes have all but the pictures of others.
 // Memory: some numbers for each sample and each instruction; where orders are asked for, a copy of the batch.
 // Errors: MT-R26, MT-R37, MT-R72, MT-R73
 // Example:

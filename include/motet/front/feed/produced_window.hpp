@@ -20,9 +20,9 @@
 
 namespace motet {
 
-// The steps on their way to a process, one after the other: asked of the producer that should have each, come,
-// and taken in turn. What one that is lost had not sent is asked of the others. One thread takes steps, and for
-// each producer a thread talks to it.
+// The steps on their way to a process, one after the other: asked of the producer that should have each,
+// come, and taken in turn. What one that is lost had not sent is asked of the others. One thread takes steps,
+// and for each producer a thread talks to it.
 class produced_window {
  public:
   using clock = std::chrono::steady_clock;
@@ -58,9 +58,9 @@ class produced_window {
     for (std::size_t c = 0; c < cells_.size(); ++c) cells_[c].room = rooms[c], cells_[c].step = c;
   }
 
-  // The room of the next step, valid until the next call. Throws what its producer could not do, or that there
-  // is none. choose(room): its words are there, and nobody has named the samples whose pictures are wanted;
-  // who does not name them by then gets all.
+  // The room of the next step, valid until the next call. Throws what its producer could not do, or that
+  // there is none. choose(room): its words are there, and nobody has named the samples whose pictures are
+  // wanted; who does not name them by then gets all.
   template <class Choose>
   isize next(Choose&& choose) {
     std::unique_lock hold(guard_);

@@ -20,7 +20,8 @@
 #include <string_view>
 #include <vector>
 
-// What ranks and producers say to each other: where a producer is, what decides its steps, which one is wanted.
+// What ranks and producers say to each other: where a producer is, what decides its steps, which one is
+// wanted.
 namespace motet {
 
 // A producer listens there.

@@ -22,8 +22,8 @@ struct reorder_options {
 // samples, so loss and gradients are what they are without this, within rounding. All processes compute the
 // same order from the same batch and the same records, and compare what they found when they record. The
 // order of a batch that is expected is looked for while the step before it runs.
-// Asks for: batches of `batch` samples, of which all processes have all but the pictures of others; the trainer
-// outlives this.
+// Asks for: batches of `batch` samples, of which all processes have all but the pictures of others; the
+// trainer outlives this.
 // Memory: a copy of the batch.
 // Errors: MT-R26, MT-R37
 // Example:

@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// A line between a model, which finds step by step whose pictures its process looks at, and the queue that asks
-// producers for them. Either of the two may be gone before the other.
+// A line between a model, which finds step by step whose pictures its process looks at, and the queue that
+// asks producers for them. Either of the two may be gone before the other.
 // Asks for: nothing.
 // Memory: none.
 // Errors: none of its own.

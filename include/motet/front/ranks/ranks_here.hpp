@@ -63,8 +63,8 @@ struct trainer_options {
   // Schedules of the program's own whose scores take turns with these, as in {mine{}}; with one they do,
   // asked or not.
   std::vector<named_schedule> own_scores{};
-  // Where ranks of processors put what backward needs, by a plan that offloads: into files in this folder, or,
-  // without one, elsewhere in memory.
+  // Where ranks of processors put what backward needs, by a plan that offloads: into files in this folder,
+  // or, without one, elsewhere in memory.
   std::string offload_folder{};
 };
 

@@ -85,8 +85,8 @@ class motet_policy {
   }
   // All that run are asked, and of those that wait and are alike but for what is left of them, no more than
   // there are devices, those with the least left: what one of the others would get is worth more to one of
-  // these. So an event takes no longer where thousands wait. The oldest, to whom promises are due or made, are
-  // asked in any case. Where deadlines count, jobs are not alike.
+  // these. So an event takes no longer where thousands wait. The oldest, to whom promises are due or made,
+  // are asked in any case. Where deadlines count, jobs are not alike.
   void call(const job_world& world) {
     std::size_t devices = 0;
     for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)

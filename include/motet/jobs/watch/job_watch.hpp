@@ -108,7 +108,8 @@ class job_watch {
   void commit() {
     journal_.commit();
     write_changes();
-    // A state is written when as much as it takes was written behind the last one: it costs no more than that.
+    // A state is written when as much as it takes was written behind the last one: it costs no more than
+    // that.
     if (journal_.bytes() - state_bytes_ <= std::max(as_size(rules_.journal_bytes), state_bytes_)) return;
     changes_.sync();  // nobody can make them again from then on
     journal_.begin_anew({begins_, json{{"state", keep()}}});

@@ -199,8 +199,8 @@ class job_world {
   }
 };
 
-// A policy decides: it is told what happened, and gives, takes and moves devices. What it knows from one event
-// to the next it lists by remembers(with), which calls with("name", member) for each such member.
+// A policy decides: it is told what happened, and gives, takes and moves devices. What it knows from one
+// event to the next it lists by remembers(with), which calls with("name", member) for each such member.
 template <class Policy>
 concept job_policy =
     requires(Policy& policy, job_world& world, const job_events& events) { policy.on_events(world, events); };

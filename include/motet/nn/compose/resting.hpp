@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// A layer whose weights stay as they are inside of a net that learns by adapters: gradients go through it, and
-// nothing of it learns, so its weight part does nothing and asks for nothing.
+// A layer whose weights stay as they are inside of a net that learns by adapters: gradients go through it,
+// and nothing of it learns, so its weight part does nothing and asks for nothing.
 // Asks for: a layer, an embedding or a tail, with a backward_input of its own.
 // Memory: what the layer keeps for its input part.
 // Errors: none of its own.

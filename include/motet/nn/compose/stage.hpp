@@ -16,8 +16,8 @@ namespace motet {
 // the first read nothing of it but which rows belong to which sample. Ranges are those that check() accepts.
 //
 // Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has
-// whole, which embedding and tail work on. Rows change hands behind the embedding, unless it can work on those
-// of the blocks (embeds_parts), which `batch` tells it then, and before the tail, unless that can, too
+// whole, which embedding and tail work on. Rows change hands behind the embedding, unless it can work on
+// those of the blocks (embeds_parts), which `batch` tells it then, and before the tail, unless that can, too
 // (ends_parts): see rows_of_blocks(ctx).
 // Asks for: a range of blocks that check() accepts, and rows of the stage before it.
 // Memory: what the blocks, the embedding and the tail keep, and (rows, width) at their entry and top.

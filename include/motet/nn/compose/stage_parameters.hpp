@@ -14,8 +14,8 @@ struct stage_range {
   isize last = 0;
 };
 
-// Which parameters of a tower a stage holds, and in which stretches their gradients become final. A tower that is
-// cut into stages is one (stage.hpp).
+// Which parameters of a tower a stage holds, and in which stretches their gradients become final. A tower
+// that is cut into stages is one (stage.hpp).
 // Asks for: a tower, and ranges of blocks that check() accepts.
 // Memory: none.
 // Errors: MT-N08

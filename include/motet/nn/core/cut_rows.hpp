@@ -30,9 +30,9 @@ view<T, Width> gather(C& ctx, view<X, Width> x) {
   return all;
 }
 
-// The same, into memory that is there, with a product of them: product(samples, rows, these rows), called once
-// for all rows, is given some at a time while others come, where the plan exchanges pieces. It computes each row
-// from itself.
+// The same, into memory that is there, with a product of them: product(samples, rows, these rows), called
+// once for all rows, is given some at a time while others come, where the plan exchanges pieces. It computes
+// each row from itself.
 template <class C, class X, class Y, isize Width, class Product>
 void gather_for(C& ctx, view<X, Width> x, view<Y, Width> all, Product&& product) {
   gather_rows(ctx, x, all, [&](const sequences& some, interval rows) {

@@ -404,9 +404,9 @@ struct cross_entropy_shape {
   double share = 1;             // of one row in the loss: one over the rows of the step that count
 };
 
-// What the logits of a row lose besides its surprise: this weight times the square of the logarithm of the sum
-// of their exponentials, which keeps logits from drifting all together. Without a weight, what is computed is
-// the same to the bit.
+// What the logits of a row lose besides its surprise: this weight times the square of the logarithm of the
+// sum of their exponentials, which keeps logits from drifting all together. Without a weight, what is
+// computed is the same to the bit.
 struct z_loss {
   double weight = 0;
   template <class T>

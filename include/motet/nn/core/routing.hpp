@@ -62,8 +62,8 @@ struct grouping {
 };
 
 // Rows of a group of ranks, a tensor group or replicas, go where this memory says. Ranks hold the experts as
-// tensor_cut shares them. A row goes once to each rank that has an expert for it. In a dry run, when nothing is
-// routed, all have an even load, in the memory of the worst one.
+// tensor_cut shares them. A row goes once to each rank that has an expert for it. In a dry run, when nothing
+// is routed, all have an even load, in the memory of the worst one.
 template <class Real>
 struct dispatched {
   isize top_k = 1;

@@ -12,7 +12,8 @@
 namespace motet {
 
 // Adapters (LoRA, Hu et al. 2021): a product y = x W^T gains scale (x A^T) B^T, with A (rank, in) and B (out,
-// rank), and these learn alone. Scale is alpha / rank. The products are those of attention, and of gated mlps.
+// rank), and these learn alone. Scale is alpha / rank. The products are those of attention, and of gated
+// mlps.
 struct adapter_config {
   isize rank = 0;   // 0: there are none
   float alpha = 0;  // 0: as much as the rank

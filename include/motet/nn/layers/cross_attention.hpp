@@ -21,8 +21,8 @@ void forget_beside(C& ctx, const sequences& seq) {
 // Attention from the rows of a text to rows of `Beside` columns that another module brings to the same sample
 // (rows_beside): queries are made of the former, keys and values of the latter. A sample without such rows
 // hears nothing: what attention gives it is zero, before the bias of the last product.
-// Asks for: sequences with `beside`; heads that divide the width; no rotary positions, as the two kinds of rows
-// have none in common.
+// Asks for: sequences with `beside`; heads that divide the width; no rotary positions, as the two kinds of
+// rows have none in common.
 // Memory: (rows beside, keys | values), twice (rows, queries), and a number for each row and head; no scores.
 // Errors: MT-N01, MT-N03, MT-N04, MT-N24
 // Example:

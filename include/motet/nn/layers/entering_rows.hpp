@@ -13,8 +13,8 @@ struct entering_rows {
   void* gradients = nullptr;
 };
 
-// Rows of another module that stay beside those of a text: its blocks look at them, and none of them has a place
-// in it. A sample may have none.
+// Rows of another module that stay beside those of a text: its blocks look at them, and none of them has a
+// place in it. A sample may have none.
 struct rows_beside {
   const isize* row_offsets = nullptr;  // samples + 1 entries, which rows are whose; none: there are none
   entering_rows entering{};
@@ -70,8 +70,8 @@ struct placed_tokens : labelled_tokens {
 };
 
 // Rows as Words makes them, and in the places of those of other modules, these. Where rows of samples are cut
-// between ranks, each may embed its own: no word crosses to another, and rows that enter come to the rank that
-// has their place.
+// between ranks, each may embed its own: no word crosses to another, and rows that enter come to the rank
+// that has their place.
 template <class Words>
 struct placed_among : Words {
   using input = placed_tokens;

@@ -131,8 +131,8 @@ struct noised_pictures {
                               gradients<N> g) {
     const sequences seq = rows(batch);
     const matrix<DY> of_conditions = conditions_of(dy, seq);
-    // The condition's row of `patches` is zero and adds nothing to the weight, but its gradient must not reach
-    // the bias.
+    // The condition's row of `patches` is zero and adds nothing to the weight, but its gradient must not
+    // reach the bias.
     linear_backward_weight(ctx, s.patches, dy, project::weight(g.data), nullptr);
     class_token_backward_bias(ctx, seq, dy, project::bias(g.data));
     linear_backward_weight(ctx, s.time, s.d_pre, up::weight(g.data + up_at), up::bias(g.data + up_at));

@@ -59,9 +59,9 @@ constexpr verdict check_shapes(const patch_config& c, isize squares) {
 }
 
 // Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on
-// top, and a norm if asked. Positions that were learned for pictures of another size are interpolated, bicubic
-// in both directions, and gradients go back to the table (learned_image); or so to the grid of each picture,
-// where those have any shape (most_patches).
+// top, and a norm if asked. Positions that were learned for pictures of another size are interpolated,
+// bicubic in both directions, and gradients go back to the table (learned_image); or so to the grid of each
+// picture, where those have any shape (most_patches).
 // Asks for: pictures of one size as numbers, or of any size as bytes; a patch that divides the side.
 // Memory: nothing without a norm, with one its rows and numbers: backward cuts the patches again.
 // Errors: MT-N02, MT-N04, MT-N07, MT-N28, MT-N29, MT-N32, MT-N33

@@ -95,8 +95,8 @@ class pictured_text {
   std::tuple<seen_pictures, placed_tokens> apart(const pictures& all) const {
     return {seen(0, all), placed_tokens{words(), shown_[0].row_offsets.data(), shown_[0].places.data()}};
   }
-  // Several modules may feed a language model: this is what each sees, or hears, and where all their rows have
-  // places.
+  // Several modules may feed a language model: this is what each sees, or hears, and where all their rows
+  // have places.
   template <class Each>
   several<Each> seen(isize which, const Each& all) const {
     return {all, samples(), shown_[as_size(which)].picture_offsets.data()};

@@ -47,12 +47,13 @@ inline constexpr tower_config tower_beside = [] {
 
 }  // namespace detail
 
-// A language model whose blocks also look at rows of another module (cross-attention, as Whisper's decoder has
-// it): behind attention to the words before it, each word attends to all rows, of `Beside` columns, that enter
-// its sample. These have no places among the words. A sample without any hears nothing and is learned from as
-// the others are. `Rows`: the most of a sample. `Every`: only the last of every so many blocks looks, and so
-// many are one for stages and for what backward makes again; as Flamingo and Llama's vision models have it.
-// `Gated`: what a block sees passes a gate that begins closed, so the net begins as the decoder without.
+// A language model whose blocks also look at rows of another module (cross-attention, as Whisper's decoder
+// has it): behind attention to the words before it, each word attends to all rows, of `Beside` columns, that
+// enter its sample. These have no places among the words. A sample without any hears nothing and is learned
+// from as the others are. `Rows`: the most of a sample. `Every`: only the last of every so many blocks looks,
+// and so many are one for stages and for what backward makes again; as Flamingo and Llama's vision models
+// have it. `Gated`: what a block sees passes a gate that begins closed, so the net begins as the decoder
+// without.
 // Asks for: samples of at most `context` tokens, and a target where something is asked; an edge of the model
 // that brings rows as wide as `Beside`; whole samples.
 // Memory: that of decoder; of each block what cross_attention keeps.

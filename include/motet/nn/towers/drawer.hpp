@@ -94,8 +94,8 @@ struct drawing_tower {
 // et al., ICLR'23): between a picture and noise there is a straight line, and the net says its direction at
 // any point. Its features are one number for each picture, which sum to the loss of the step
 // (denoise_tail.hpp): its model is model<join<denoise, module<"draw", ...>>>.
-// Asks for: pictures of one size as numbers, or of any size as bytes, with their classes; a patch that divides
-// the side.
+// Asks for: pictures of one size as numbers, or of any size as bytes, with their classes; a patch that
+// divides the side.
 // Memory: that of its blocks, (rows, width) between them, and how far each number is off.
 // Errors: MT-N01, MT-N02, MT-N04, MT-N07, MT-N19, MT-N20
 // Example:

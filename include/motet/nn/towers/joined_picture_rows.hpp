@@ -6,9 +6,9 @@
 
 namespace motet {
 
-// The eye of picture_rows, inside a net that sees, whose squares of By x By neighbouring rows are joined to one
-// (layers/joined_squares.hpp). A class token's row is left out. Weights are those of picture_rows; vit_rows is
-// the same as a module of its own.
+// The eye of picture_rows, inside a net that sees, whose squares of By x By neighbouring rows are joined to
+// one (layers/joined_squares.hpp). A class token's row is left out. Weights are those of picture_rows;
+// vit_rows is the same as a module of its own.
 // Asks for: pictures as patch_embedding has them, and By that divides the side of the grid of patches.
 // Memory: that of picture_rows, and its rows once more while they are joined, or their gradients parted.
 // Errors: MT-N01, MT-N02, MT-N04, MT-N26, MT-N32

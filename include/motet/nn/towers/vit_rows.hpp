@@ -39,8 +39,8 @@ constexpr auto choose_rows_tail() {
 // A vision transformer as a module that feeds another: all of its rows go on. A class token's row goes on
 // with the others, first of each picture; pool and embedding of the config do not matter otherwise. Weights
 // are those of picture_rows. `Squares` of more than one join each square of so many by so many neighbours to
-// one row, and leave the class token's row out (joined_squares.hpp): few and wide rows, which a projector takes
-// to the width of words.
+// one row, and leave the class token's row out (joined_squares.hpp): few and wide rows, which a projector
+// takes to the width of words.
 // Asks for: pictures as patch_embedding has them, `Pictures` of a sample at most; `Normed`, whether the last
 // norm is there (LLaVA leaves it out, and the last block with it: then say one layer less).
 // Memory: that of its blocks, and the rows that go on.

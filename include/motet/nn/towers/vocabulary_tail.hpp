@@ -15,8 +15,8 @@ struct labelled_rows : sequences {
   double share = 1;  // see labelled_tokens
 };
 
-// The end of a language model: a norm, and a product that makes a logit for each token of the vocabulary. Tied,
-// the matrix of the product is the embedding's table of tokens.
+// The end of a language model: a norm, and a product that makes a logit for each token of the vocabulary.
+// Tied, the matrix of the product is the embedding's table of tokens.
 template <class Norm, isize Vocabulary, bool Tied = false>
 struct vocabulary_product {
   using product = linear<Norm::out, Vocabulary, false>;
@@ -36,8 +36,8 @@ struct vocabulary_product {
 
 // A language model's last layer and its loss. Each sample loses the surprise at its targets, which is the sum
 // of -log(probability), and of z losses if it has such, times the share of one target. So features of all
-// samples sum to the loss of the step. Logits exist for some rows at a time: forward keeps no more than the normed rows, and backward makes
-// logits again.
+// samples sum to the loss of the step. Logits exist for some rows at a time: forward keeps no more than the
+// normed rows, and backward makes logits again.
 // Asks for: rows with targets below Vocabulary; a negative target asks for nothing.
 // Memory: what the norm keeps, and (rows, width) behind it; logits of some rows at a time.
 // Errors: MT-N04

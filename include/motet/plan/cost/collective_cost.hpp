@@ -6,8 +6,8 @@
 #include <cmath>
 
 // What collective operations take in a cluster: as many rounds as the algorithm has, each as long as its
-// slowest message. Ranks have wires of their own in a node and share its way out; a group of several kinds has
-// the slowest wires of them. docs/plan/cluster.md lists the formulas.
+// slowest message. Ranks have wires of their own in a node and share its way out; a group of several kinds
+// has the slowest wires of them. docs/plan/cluster.md lists the formulas.
 
 namespace motet {
 

@@ -52,8 +52,8 @@ struct estimate_options {
   // joins send the gradients of features back, as other systems do, instead of the numbers of rows
   bool exchange_gradients = false;
   bool fold = true;  // ranks that do the same are played once
-  // tells the times of the towers that it has, instead of their FLOPs (profile.hpp), and gaps inside operations
-  // instead of those that are counted (measured_gaps.hpp)
+  // tells the times of the towers that it has, instead of their FLOPs (profile.hpp), and gaps inside
+  // operations instead of those that are counted (measured_gaps.hpp)
   const machine_profile* measured = nullptr;
 };
 

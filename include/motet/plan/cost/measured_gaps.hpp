@@ -77,8 +77,8 @@ constexpr void put_gaps(list<measured_gaps>& to, const measured_gaps& made) {
   to.push(made);
 }
 
-// Costs of a step as it ran, with its gaps, say which part of their operations the modules of its plan waited,
-// over all stages and ranks together. Modules whose ranks have nobody to wait for are left out.
+// Costs of a step as it ran, with its gaps, say which part of their operations the modules of its plan
+// waited, over all stages and ranks together. Modules whose ranks have nobody to wait for are left out.
 // Asks for: the plan of the program, with its modules in the model's order; costs as measured_costs() makes
 // them.
 // Memory: some numbers for each module.
@@ -113,8 +113,8 @@ constexpr list<measured_gaps> gaps_of_step(const program& of, const plan& from, 
   return out;
 }
 
-// Costs with these gaps in place of counted ones, where modules were measured under the degrees of their plan:
-// what computes takes what it took, and operations are longer by what is waited.
+// Costs with these gaps in place of counted ones, where modules were measured under the degrees of their
+// plan: what computes takes what it took, and operations are longer by what is waited.
 constexpr void put_measured_gaps(cost_table& to, const program& of, const plan& from,
                                  const list<measured_gaps>& measured) {
   for (const voice& sings : of.voices) {

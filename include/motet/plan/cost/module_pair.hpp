@@ -43,8 +43,8 @@ constexpr const module_pair* find_pair(const list<module_pair>& in, const label&
 }
 
 // So many times as long as by itself a module takes beside the other, where it has this share of the threads
-// of both: straight between the points that were measured, and beyond them as at the last one; 1 where nothing
-// was measured.
+// of both: straight between the points that were measured, and beyond them as at the last one; 1 where
+// nothing was measured.
 constexpr double slowdown_beside(const list<module_pair>& in, const label& one, const label& other,
                                  double share) {
   const module_pair* const found = find_pair(in, one, other);

@@ -13,8 +13,8 @@ struct counted_seconds {
   friend constexpr bool operator==(const counted_seconds&, const counted_seconds&) = default;
 };
 
-// FLOPs of one microbatch through all layers of a module on one rank, and how long that rank computed them, what
-// it waited for others left out. A backward that made its forward again has that in neither.
+// FLOPs of one microbatch through all layers of a module on one rank, and how long that rank computed them,
+// what it waited for others left out. A backward that made its forward again has that in neither.
 struct times_point {
   counted_seconds flops, seconds;
 
@@ -26,8 +26,9 @@ struct times_point {
   friend constexpr bool operator==(const times_point&, const times_point&) = default;
 };
 
-// What recorded steps showed of a module whose layers and rows were cut so, on ranks of so many threads. Unlike
-// the parts of a tower that are measured alone, it has all of the module, and ranks computed beside each other.
+// What recorded steps showed of a module whose layers and rows were cut so, on ranks of so many threads.
+// Unlike the parts of a tower that are measured alone, it has all of the module, and ranks computed beside
+// each other.
 struct module_times {
   label module;
   isize layers = 1;
@@ -70,8 +71,8 @@ constexpr void put_times(list<module_times>& to, const module_times& made) {
   to.push(made);
 }
 
-// Of a module on ranks of so many threads, those of the degrees that are nearest, by the number of parts; of two
-// as near the first. Null: there are none.
+// Of a module on ranks of so many threads, those of the degrees that are nearest, by the number of parts; of
+// two as near the first. Null: there are none.
 constexpr const module_times* find_times(const list<module_times>& in, const label& module,
                                          const degrees& split, int threads) {
   const module_times* best = nullptr;
@@ -88,8 +89,8 @@ constexpr const module_times* find_times(const list<module_times>& in, const lab
   return best;
 }
 
-// Seconds of a FLOP in microbatches of so many FLOPs forward: between two points in proportion, beyond them as
-// at the last.
+// Seconds of a FLOP in microbatches of so many FLOPs forward: between two points in proportion, beyond them
+// as at the last.
 constexpr counted_seconds pace_at(const module_times& from, double flops) {
   const list<times_point>& points = from.points;
   isize i = 0;

@@ -141,8 +141,8 @@ constexpr part_times measured_times(const module_profile& from, tower_part which
   return out;
 }
 
-// Recorded steps of a module are a tower's where they have its name, its layers and about its work: nets count
-// the same products otherwise than outlines do.
+// Recorded steps of a module are a tower's where they have its name, its layers and about its work: nets
+// count the same products otherwise than outlines do.
 constexpr bool is_of(const module_times& recorded, const tower_outline& of) {
   const double own = work_of_layers(of, 0, of.layers).forward_flops / 2, other = recorded.work;
   return recorded.module == of.name && recorded.layers == of.layers && own < 1.5 * other && other < 1.5 * own;

@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// The module that an entry of a profile is of, by its name. Where there is none, refuse(", wanted one of ...")
-// is called, which does not return.
+// The module that an entry of a profile is of, by its name. Where there is none, refuse(", wanted one of
+// ...") is called, which does not return.
 // Asks for: a refusal that throws.
 // Memory: a text of all names where none is right.
 // Errors: none of its own.

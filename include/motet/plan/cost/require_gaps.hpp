@@ -31,8 +31,8 @@ inline std::string misfit_of(const measured_gaps& gaps, module_facts facts) {
 
 }  // namespace detail
 
-// Refuses gaps of modules that are neither of the model nor towers of the profile, and gaps under degrees that
-// their module cannot have. `origin` is named.
+// Refuses gaps of modules that are neither of the model nor towers of the profile, and gaps under degrees
+// that their module cannot have. `origin` is named.
 // Asks for: facts of all modules of the model that is planned.
 // Memory: a plan of one module for each entry, given back.
 // Errors: MT-P97

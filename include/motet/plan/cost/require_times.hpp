@@ -9,9 +9,9 @@
 
 namespace motet {
 
-// Refuses times of modules that the model does not have, and of modules of the same name in another model, which
-// have other layers or other work; and times of other numbers than those of so many bytes that go between
-// layers. `origin` is named. What a profile lacks is no matter: that is counted.
+// Refuses times of modules that the model does not have, and of modules of the same name in another model,
+// which have other layers or other work; and times of other numbers than those of so many bytes that go
+// between layers. `origin` is named. What a profile lacks is no matter: that is counted.
 // Asks for: facts of all modules of the model that is planned.
 // Memory: a sentence.
 // Errors: MT-P95, MT-P103

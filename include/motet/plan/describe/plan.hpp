@@ -32,11 +32,11 @@ struct module_plan {
   int group = 0;         // of them for each loss; 0: all
   // of a group kept from their first forward, the others run forward twice; -1: all
   int stash = -1;
-  // forwards more than needed before each backward; of a multiplexed module, by so many forwards of the others
-  // it comes earlier than needed
+  // forwards more than needed before each backward; of a multiplexed module, by so many forwards of the
+  // others it comes earlier than needed
   int ahead = 0;
-  // Of each stage, so many microbatches stay in the device's memory between forward and backward; what backward
-  // needs of more goes to the host's and comes back; 0: all stay.
+  // Of each stage, so many microbatches stay in the device's memory between forward and backward; what
+  // backward needs of more goes to the host's and comes back; 0: all stay.
   int offload_beyond = 0;
   int zero = 0;  // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
   // So many replicas in a row share the experts of each mixture, and send each other the rows that these are
@@ -47,15 +47,15 @@ struct module_plan {
   // the ranks; 0: all are cut; long_rows_chosen: by each step's own number.
   int long_rows = 0;
   bool fills = false;  // its work goes where its ranks would wait for other modules
-  // Its computations stand between those of the others on its ranks, by their distance in the pipeline; it has
-  // a part of each of their microbatches on each rank.
+  // Its computations stand between those of the others on its ranks, by their distance in the pipeline; it
+  // has a part of each of their microbatches on each rank.
   bool multiplexed = false;
   int room = 0;  // of its microbatches kept at once where it fills; 0: as many as come
   // A microbatch takes so long through the whole module, in any unit that all modules have; 0: a unit for
   // each layer. The order of a plan with modules that fill follows from it.
   double forward_takes = 0, backward_takes = 0;
-  // It computes in this lane of its ranks, beside what computes in others. While several do, all of a lane has
-  // this share of the rank; 0: of what the others leave.
+  // It computes in this lane of its ranks, beside what computes in others. While several do, all of a lane
+  // has this share of the rank; 0: of what the others leave.
   int lane = 0;
   double share = 0;
   // Products of layers that tensor cuts are made in so many pieces of rows, each while the rows of the next
@@ -63,8 +63,8 @@ struct module_plan {
   int pieces = 1;
 
   constexpr int stages() const { return on.split().stages * chunks; }
-  // The chunks of a device are these stages, where no schedule says otherwise: slices of one module's stage lie
-  // behind one another, others in a loop over all devices.
+  // The chunks of a device are these stages, where no schedule says otherwise: slices of one module's stage
+  // lie behind one another, others in a loop over all devices.
   constexpr int stage(int device, int chunk) const {
     return fills ? device * chunks + chunk : chunk * on.split().stages + device;
   }

@@ -14,8 +14,8 @@ struct part_place {
 
 // A plan says who has what of a chain's step. Parts have ranks of their own, or share those of the language
 // model: then every rank holds the whole part, and between its microbatches a pipeline of P stages does the
-// pictures of P of them. An encoder that shares ranks may be multiplexed instead: each rank has a part of every
-// microbatch's pictures, between the language model's computations.
+// pictures of P of them. An encoder that shares ranks may be multiplexed instead: each rank has a part of
+// every microbatch's pictures, between the language model's computations.
 struct chain_plan {
   part_place parts[chain_model::size];
   bool shares[chain_model::size] = {};

@@ -48,8 +48,8 @@ struct counted_graph {
   step_questions ordered{false, false};  // that a run asks of the order of each step's samples
   bool may_cut_apart = false;            // so that each module has owners of its own (cut_apart)
 
-  // The rows of samples are cut of the modules with a loss, which have long ones; and of those before it where
-  // each part has a tile of a product's rows (0165).
+  // The rows of samples are cut of the modules with a loss, which have long ones; and of those before it
+  // where each part has a tile of a product's rows (0165).
   bool cuts_rows(isize module, std::int32_t parts) const {
     constexpr isize fewest_rows = 64;
     const module_facts& own = facts[module];
@@ -129,8 +129,8 @@ struct counted_graph {
   const module_times* recorded(isize module, const degrees& split) const {
     return find_times(times, facts[module].name, split, 1);
   }
-  // An operation of a module that computes for so long waits so long for others of its groups, from whom so many
-  // bytes come.
+  // An operation of a module that computes for so long waits so long for others of its groups, from whom so
+  // many bytes come.
   double waits(const module_plan& own, double gap_shares::*share, double computes, double bytes) const {
     const gap_shares* const found = find_gaps(gaps, own.name, gap_degrees_of(own));
     return found != nullptr ? waited_beside(computes, found->*share) : on.inside.seconds(bytes);

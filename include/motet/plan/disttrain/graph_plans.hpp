@@ -13,10 +13,10 @@ namespace detail {
 // Walks through the plans of a graph of modules. Modules that follow each other in the model's order share
 // ranks, as a group; groups have ranks of their own, one behind the other. In a group the module with most
 // work has all degrees, those before it are with its first stage and those behind it with its last one; they
-// have whole samples where it cuts the rows of its own, or, where these have rows enough, parts as well, in the
-// place of its tensor parts or beside them. Or all modules without a loss are spread over the ranks of the
-// others by samples or parts of these, and may compute where these would wait; or by samples between their
-// computations. Each of these also with experts that replicas share, where that was counted.
+// have whole samples where it cuts the rows of its own, or, where these have rows enough, parts as well, in
+// the place of its tensor parts or beside them. Or all modules without a loss are spread over the ranks of
+// the others by samples or parts of these, and may compute where these would wait; or by samples between
+// their computations. Each of these also with experts that replicas share, where that was counted.
 template <class Visit>
 class graph_plans {
  public:
@@ -171,9 +171,9 @@ class graph_plans {
       each_microbatches();
     }
   }
-  // Modules before the first one with a loss have a part of each of its microbatches on each rank, or on each of
-  // its tensor groups; the ranks of a replica have parts of its own samples. What messages take is hidden where
-  // they come a forward earlier than needed.
+  // Modules before the first one with a loss have a part of each of its microbatches on each rank, or on each
+  // of its tensor groups; the ranks of a replica have parts of its own samples. What messages take is hidden
+  // where they come a forward earlier than needed.
   void multiplex_before(isize first, const mesh& talk) {
     const degrees& split = talk.split();
     list<std::int32_t> ranks;

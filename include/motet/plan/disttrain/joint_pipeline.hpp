@@ -10,7 +10,8 @@
 namespace motet {
 
 // A pipeline played by 1F1B whose first ranks have an encoder between its computations, each with a part of
-// every microbatch. The order asks for no times, so it is made once, and played with those of any microbatches.
+// every microbatch. The order asks for no times, so it is made once, and played with those of any
+// microbatches.
 // Asks for: at least as many stages as ranks with a part.
 // Memory: a program, and some numbers for each of its computations.
 // Errors: none of its own.

@@ -68,9 +68,9 @@ inline shared_rows shared_rows_of(const counted_graph& of, const plan& how, isiz
 }
 
 // The number of rows from which on samples of a module with context parts are best cut, by the steps that are
-// known: that with which the longest parts of all their microbatches together have least to do. 0: all are cut.
-// Parts have room for as many rows as all samples of the largest microbatch would have if they were cut and as
-// long as any can be.
+// known: that with which the longest parts of all their microbatches together have least to do. 0: all are
+// cut. Parts have room for as many rows as all samples of the largest microbatch would have if they were cut
+// and as long as any can be.
 // Asks for: a plan that check_plan() passes.
 // Memory: some numbers for each sample.
 // Errors: none of its own.
@@ -109,8 +109,8 @@ inline int long_rows_of(const counted_graph& of, const plan& how, isize module) 
   return static_cast<int>(found);
 }
 
-// The same plan with samples whole that are best so; it stays as it is where none is. Before the loss a sample
-// may be several pictures, of which each is whole or cut, and steps tell of all their rows together.
+// The same plan with samples whole that are best so; it stays as it is where none is. Before the loss a
+// sample may be several pictures, of which each is whole or cut, and steps tell of all their rows together.
 inline plan with_long_rows(const counted_graph& of, plan how) {
   for (isize k = 0; k < how.modules.size(); ++k)
     if (how.modules[k].on.split().context > 1 && of.facts[k].meets)

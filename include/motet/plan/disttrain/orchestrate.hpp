@@ -92,10 +92,10 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 // Plans of modules that feed each other: which ranks and degrees each has, and in how many microbatches. Of
 // all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
 // steps, in the order that a run would have them in, and come back with what a step takes. Where modules may
-// be cut apart, each of these is also played so. Plans with multiplexed modules, or with experts that replicas
-// share, are played beside as many others as there would be without, a quarter as many; and so are those in
-// which rows are cut of modules before the loss. Where context parts share samples, each plan is also played
-// with those whole that are best so. Whether ranks have room for them is left to the reader.
+// be cut apart, each of these is also played so. Plans with multiplexed modules, or with experts that
+// replicas share, are played beside as many others as there would be without, a quarter as many; and so are
+// those in which rows are cut of modules before the loss. Where context parts share samples, each plan is
+// also played with those whole that are best so. Whether ranks have room for them is left to the reader.
 // Asks for: a question with a step at least, and modules that feed each other.
 // Memory: some hundreds of plans, and one program.
 // Errors: none of its own.

@@ -20,9 +20,9 @@ struct place_seconds {
   double update = 0;
 };
 
-// Context parts share the samples of a module: those of fewer rows than `long_rows` are whole on the part that
-// embeds them, the others are cut. What samples take is in shares of what a part takes of the longest one
-// when that is cut: arithmetic by their work, exchanges by their rows.
+// Context parts share the samples of a module: those of fewer rows than `long_rows` are whole on the part
+// that embeds them, the others are cut. What samples take is in shares of what a part takes of the longest
+// one when that is cut: arithmetic by their work, exchanges by their rows.
 struct shared_rows {
   isize long_rows = 0;
   std::int32_t parts = 1, tensor = 1;
@@ -78,8 +78,8 @@ inline double load_of_part(const shared_rows& of, const sample_split& split, con
 // A program takes so long for a step of these samples, on average of all steps whose headers are known: it is
 // played with what each microbatch brings, not with their mean. It must pass check(). messages: of each
 // instruction, what it sends of longest samples; none: as much as its place does of each, evenly shared.
-// ordered: a run puts the samples of each step in an order before it, by what these places compute. shared: of
-// modules with context parts, what these have of each sample; none: equally much.
+// ordered: a run puts the samples of each step in an order before it, by what these places compute. shared:
+// of modules with context parts, what these have of each sample; none: equally much.
 inline double played_seconds(const program& of, const list<sample_split>& splits,
                              const list<place_seconds>& places, const cluster_facts& on,
                              const list<step_headers>& steps, list<double> messages = {},

@@ -213,8 +213,8 @@ inline json pair_json(const module_pair& from) {
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72, MT-P78, MT-P90, MT-P91, MT-P94, MT-P96 and MT-P102, with the path of what is wrong, for what
-// is no profile.
+// Throws MT-P70 to MT-P72, MT-P78, MT-P90, MT-P91, MT-P94, MT-P96 and MT-P102, with the path of what is
+// wrong, for what is no profile.
 inline machine_profile read_profile(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the profile is ") + from.kind() + ", wanted an object");

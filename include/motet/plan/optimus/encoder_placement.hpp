@@ -13,8 +13,8 @@ struct encoder_work {
   std::vector<double> forward_kernels, backward_kernels;  // of a stage, arithmetic alone
 };
 
-// The even deal of microbatches to pipelines, and where those are few all that differ from it by one more here
-// and one less there. The pipelines are alike but for where they lie.
+// The even deal of microbatches to pipelines, and where those are few all that differ from it by one more
+// here and one less there. The pipelines are alike but for where they lie.
 template <class Visit>
 void each_even_deal(isize microbatches, isize pipelines, Visit visit) {
   std::vector<isize> parts(static_cast<std::size_t>(pipelines), microbatches / pipelines);

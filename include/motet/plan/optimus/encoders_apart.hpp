@@ -8,8 +8,8 @@
 
 namespace motet {
 
-// Encoders on devices of their own, in front of a language model's pipeline: pipelines beside each of its own,
-// or one for several of these.
+// Encoders on devices of their own, in front of a language model's pipeline: pipelines beside each of its
+// own, or one for several of these.
 struct encoders_apart {
   isize copies = 1;  // for each of the language model's pipelines, which feed its microbatches in turn
   isize shares = 1;  // pipelines of the language model that one copy feeds

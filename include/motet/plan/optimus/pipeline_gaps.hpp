@@ -99,7 +99,8 @@ inline cost_table costs_of_stages(const std::vector<pipeline_stage>& work) {
 }  // namespace detail
 
 // Plays an interleaved pipeline of these stages, in chunks on so many devices, and microbatches. `sigma`: how
-// unlike gaps of exchanges are, by the deviation of their logarithm; none: exchanges are counted, and no gaps.
+// unlike gaps of exchanges are, by the deviation of their logarithm; none: exchanges are counted, and no
+// gaps.
 inline pipeline_gaps find_gaps(const std::vector<pipeline_stage>& work, isize devices, isize microbatches,
                                double gather, double scatter, std::optional<double> sigma = {},
                                std::uint64_t seed = 1) {

@@ -21,8 +21,8 @@ namespace motet {
 // yet takes what the last one did that was; one whose clock is doubted, as it is old, what is less. Programs
 // outlive it.
 // Asks for: programs of one cast; how each module cuts the samples of a step, and whether its loss compares
-// them; of each place what a unit of work takes in each of its parts, in any unit of time; how many ranks keep
-// their samples in one group, 0: all.
+// them; of each place what a unit of work takes in each of its parts, in any unit of time; how many ranks
+// keep their samples in one group, 0: all.
 // Memory: some numbers for each microbatch and each place of each program.
 // Errors: none of its own.
 // Example:

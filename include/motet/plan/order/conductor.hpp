@@ -25,8 +25,8 @@ struct coming_step {
   }
 };
 
-// A conductor says which score a step plays, by its number. It is a function of what it is told and of nothing
-// else, since each process asks its own, and all must play the same.
+// A conductor says which score a step plays, by its number. It is a function of what it is told and of
+// nothing else, since each process asks its own, and all must play the same.
 template <class T>
 concept conductor = requires(T& by, const coming_step& next) {
   { by(next) } -> std::convertible_to<std::int32_t>;

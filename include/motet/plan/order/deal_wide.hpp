@@ -41,7 +41,8 @@ struct dealt_sample {
 namespace detail {
 
 // Long samples go to as many ranks as they are cut over, whose longest has least to do, the most costly one
-// first; short ones to the rank with least to do beside that. The loads of the ranks from `first` on are left.
+// first; short ones to the rank with least to do beside that. The loads of the ranks from `first` on are
+// left.
 inline void deal_group(std::vector<told_sample>& told, std::int32_t first, double* loads, std::int32_t ranks,
                        const width_rule& rule, list<dealt_sample>& out) {
   std::sort(told.begin(), told.end(), [](const told_sample& a, const told_sample& b) {

@@ -134,12 +134,12 @@ inline microbatch_order fill_chunks(const microbatch_times& times, std::int32_t 
 
 }  // namespace detail
 
-// The same algorithm for interleaved chunks: the smallest microbatch begins, the smallest of the rest end, and
-// each turn between goes to the microbatch whose first forward comes closest to the time that the first rank
-// would wait, as the clock of this schedule has it. That is for pipelines whose ends are unlike the rest.
-// Where microbatches are heavy on all stages alike, those beside each other should be of like size. So all by
-// size, and the order for 1F1B, which is between both, are looked at as well, and the shortest is taken by
-// the clock. One chunk is the order for 1F1B.
+// The same algorithm for interleaved chunks: the smallest microbatch begins, the smallest of the rest end,
+// and each turn between goes to the microbatch whose first forward comes closest to the time that the first
+// rank would wait, as the clock of this schedule has it. That is for pipelines whose ends are unlike the
+// rest. Where microbatches are heavy on all stages alike, those beside each other should be of like size. So
+// all by size, and the order for 1F1B, which is between both, are looked at as well, and the shortest is
+// taken by the clock. One chunk is the order for 1F1B.
 // Asks for: times of each microbatch on each stage, as many stages on each rank, and microbatches that the
 // ranks divide where there are more chunks than one.
 // Memory: four numbers for each stage and microbatch.

@@ -28,8 +28,8 @@ struct order_search {
 };
 
 // The order in which each score of a cast would take the samples of a step, as it is found by the score's own
-// clock; looked for when it is asked for, and once. Scores share the swaps evenly, so that several take as long
-// to look at as one. Scores and headers outlive it.
+// clock; looked for when it is asked for, and once. Scores share the swaps evenly, so that several take as
+// long to look at as one. Scores and headers outlive it.
 // Asks for: samples that are as many as the programs take.
 // Memory: an order for each score.
 // Errors: none of its own.

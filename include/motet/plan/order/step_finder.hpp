@@ -35,8 +35,8 @@ struct found_step {
 };
 
 // Finds how the steps of a run are played, by which score and with their samples in which order: a conductor
-// picks of the scores, each with the order that was found for it. Everything follows from headers and from the
-// steps that were recorded, so processes that know the same find the same.
+// picks of the scores, each with the order that was found for it. Everything follows from headers and from
+// the steps that were recorded, so processes that know the same find the same.
 // Asks for: scores of one cast, whose programs outlive it.
 // Memory: some numbers for each sample and each instruction.
 // Errors: none of its own.
@@ -85,7 +85,8 @@ class step_finder {
     return out;
   }
   // This step is the next one; whether it is to be recorded. The last one that was counts for all that are
-  // found from here on, so that processes which expect a step and those which do not find with the same costs.
+  // found from here on, so that processes which expect a step and those which do not find with the same
+  // costs.
   bool begin(const found_step& next) {
     if (recorded_) learn(recorded_->first, recorded_->second);
     recorded_.reset();

@@ -39,7 +39,8 @@ inline sample_times times_of_samples(const sample_times& of, const list<std::int
 // Each replica has its microbatches in the order in which they run, and each of those its samples.
 using step_order = list<hands>;
 
-// A step's samples go to so many replicas, each with so many microbatches; chunks are the stages of each rank.
+// A step's samples go to so many replicas, each with so many microbatches; chunks are the stages of each
+// rank.
 struct step_shape {
   std::int32_t replicas = 1, microbatches = 1, chunks = 1;
 };

@@ -86,8 +86,8 @@ struct multiplexed {
 };
 template <int Count>
 using room = number<&module_plan::room, Count>;
-// Products of layers that tensor cuts are made in so many pieces of rows, while rows of others come and go; 0:
-// in as many as pay.
+// Products of layers that tensor cuts are made in so many pieces of rows, while rows of others come and go;
+// 0: in as many as pay.
 template <int Count>
 using in_pieces = number<&module_plan::pieces, Count>;
 // A microbatch takes so long through the whole module, in a unit that all modules have.

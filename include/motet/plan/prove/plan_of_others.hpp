@@ -23,8 +23,8 @@ constexpr bool some_share_experts(const plan& of) {
 
 namespace detail {
 
-// The modules of a plan whose order is found first: those that do not fill, or are not multiplexed. They are a
-// plan of their own, and where its order is known the voices of all modules stand beside it.
+// The modules of a plan whose order is found first: those that do not fill, or are not multiplexed. They are
+// a plan of their own, and where its order is known the voices of all modules stand beside it.
 class plan_of_others {
  public:
   constexpr plan_of_others(const plan& from, const list<module_facts>& facts, bool module_plan::*left_out)

@@ -165,8 +165,8 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
 
 // Where modules are cut unlike, parts that an edge joins feed each other if they have samples of each other.
 // A part without samples stays with the one at its place, with which it exchanges no rows. Ranks that cut the
-// samples of a module that takes parts are fed by all that have one of these, and those of one that gives parts
-// feed all who do.
+// samples of a module that takes parts are fed by all that have one of these, and those of one that gives
+// parts feed all who do.
 constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, isize samples, score& out) {
   list<fed_cell> feeds;
   list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
@@ -200,8 +200,8 @@ constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts
   out.feed_as(feeds);
 }
 
-// Where they are cut alike, a rank feeds the one at its place; of a module that takes parts, or is fed by one that
-// gives them, all that cut the same samples.
+// Where they are cut alike, a rank feeds the one at its place; of a module that takes parts, or is fed by one
+// that gives them, all that cut the same samples.
 constexpr void feed_places(const plan& from, const list<module_facts>& facts, score& out) {
   list<fed_cell> feeds;
   for (std::int32_t v = 0; v < out.voices().size(); ++v) {

@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// What a device can be split into: disjoint shares of a whole number of steps. Those who share it have so many
-// steps together; who has it alone has all of it.
+// What a device can be split into: disjoint shares of a whole number of steps. Those who share it have so
+// many steps together; who has it alone has all of it.
 struct multiprocessors {
   std::int32_t all = 132, step = 8, steps = 15;
   std::int32_t most_beside = 3;  // modules at once on one device

@@ -29,9 +29,9 @@ struct quota_options {
 
 namespace detail {
 
-// Puts modules in waves, each behind the one before it, so that the sum of what waves take is least. A wave is
-// a set of bits; what it takes, seconds(wave), is the caller's, for waves of modules that do not wait for each
-// other.
+// Puts modules in waves, each behind the one before it, so that the sum of what waves take is least. A wave
+// is a set of bits; what it takes, seconds(wave), is the caller's, for waves of modules that do not wait for
+// each other.
 class wave_partitioner {
  public:
   using waves = std::vector<std::uint64_t>;

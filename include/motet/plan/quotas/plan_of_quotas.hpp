@@ -19,8 +19,8 @@ struct plan_by_quotas {
 };
 
 // Where every module is on one device in one wave, each is a rank with multiprocessors of its own. Else ranks
-// are devices: modules that share one compute in lanes beside each other, those that follow each other in one.
-// How waves follow is then the order of the plan's schedule, which lets nobody wait for a wave.
+// are devices: modules that share one compute in lanes beside each other, those that follow each other in
+// one. How waves follow is then the order of the plan's schedule, which lets nobody wait for a wave.
 inline plan_by_quotas plan_of_quotas(const quota_question& asked, const quota_plan& of) {
   plan_by_quotas out;
   const std::size_t count = asked.modules.size();

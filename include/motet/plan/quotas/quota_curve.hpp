@@ -32,9 +32,9 @@ struct kernel_class {
   }
 };
 
-// Kernels of one class as they were measured with some quotas, for some numbers of samples: straight in 1/quota
-// and in samples between points. Beyond the points the line of the nearest two goes on, but above the largest
-// quota nothing is faster.
+// Kernels of one class as they were measured with some quotas, for some numbers of samples: straight in
+// 1/quota and in samples between points. Beyond the points the line of the nearest two goes on, but above the
+// largest quota nothing is faster.
 struct measured_class {
   std::vector<double> samples, quotas;  // rising
   std::vector<double> points;           // seconds, for each number of samples those of all quotas
@@ -68,8 +68,8 @@ struct quota_point {
   double quota = 0, seconds = 0;
 };
 
-// The line for one number of samples that is nearest to the points: least squares of relative errors, the knee
-// being none or one of the points' quotas.
+// The line for one number of samples that is nearest to the points: least squares of relative errors, the
+// knee being none or one of the points' quotas.
 struct quota_fit {
   quota_line line;
   double error = 0;  // mean of |foretold / measured - 1|
@@ -105,8 +105,8 @@ inline quota_fit fit_quotas(const std::vector<quota_point>& points) {
   return best;
 }
 
-// Half of a training step of a module, as all its classes one behind the other, on one device that has some of
-// its samples.
+// Half of a training step of a module, as all its classes one behind the other, on one device that has some
+// of its samples.
 struct phase_curve {
   std::vector<kernel_class> classes;
   std::vector<measured_class> measured;

@@ -26,7 +26,8 @@ struct quota_module {
 struct common_limits {
   double bytes_per_second = 0;  // of memory; 0: unlimited
   double flops_per_second = 0;  // that all multiprocessors reach together; 0: unlimited
-  // So much of the memory's rate can be used; a demand above it slows each by as much as it is bound by memory.
+  // So much of the memory's rate can be used; a demand above it slows each by as much as it is bound by
+  // memory.
   double usable = 0.9;
 };
 

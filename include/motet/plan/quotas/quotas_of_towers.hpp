@@ -8,8 +8,8 @@ namespace motet {
 
 namespace detail {
 
-// Products of which a side is short do not reach the peak's best share. What they lose is taken as a time that
-// no multiprocessor less makes longer; on all of them a product takes what estimates of plans say.
+// Products of which a side is short do not reach the peak's best share. What they lose is taken as a time
+// that no multiprocessor less makes longer; on all of them a product takes what estimates of plans say.
 struct quota_clock {
   const device_facts& on;
   const multiprocessors& chip;
@@ -92,8 +92,8 @@ inline quota_module quota_module_of(const tower_outline& of, const device_facts&
   return out;
 }
 
-// The towers of a model on a cluster of one kind; no tower enters another. Throws MT-P100 where it is not known
-// how its devices split, MT-P101 for several kinds of them and more than 64.
+// The towers of a model on a cluster of one kind; no tower enters another. Throws MT-P100 where it is not
+// known how its devices split, MT-P101 for several kinds of them and more than 64.
 inline quota_question quotas_of_towers(const model_shape& model, const cluster_facts& on, isize samples,
                                        const training_bytes& bytes) {
   if (on.kinds() > 1) fail(quotas_not_for_this, std::to_string(on.kinds()) + " kinds of devices, wanted one");

@@ -63,8 +63,8 @@ class plan_searcher {
       considered_ += every.considered();
     }
   }
-  // Plans in which replicas share experts are played beside those in which none do, and take no place of them:
-  // none is longer than it was.
+  // Plans in which replicas share experts are played beside those in which none do, and take no place of
+  // them: none is longer than it was.
   void share_experts() {
     const auto has = [](const tower_outline& each) { return each.experts > 1; };
     if (std::none_of(model_.towers.begin(), model_.towers.end(), has)) return;
@@ -284,7 +284,8 @@ class plan_searcher {
     look();
     return !contest_.empty();
   }
-  // Of several kinds it is told what the thriftiest plan of each tower has on a rank, beside each kind's room.
+  // Of several kinds it is told what the thriftiest plan of each tower has on a rank, beside each kind's
+  // room.
   [[noreturn]] void refuse_kinds() {
     list<double> least(model_.towers.size(), 1e300);
     for (isize i = 0; i < std::ssize(library_->questions()); ++i) {

@@ -217,8 +217,8 @@ class tower_point_finder {
                                 waited != nullptr ? of.zero : -1, waited != nullptr ? split.data : 1);
     if (last_ != nullptr && last_->first == key) return last_->second;
     if (const auto found = prices_.find(key); found != prices_.end()) return (last_ = &*found)->second;
-    // One replica, or those that share experts, each group of which has nodes for itself: stages are priced one
-    // at a time, as chunks of one device.
+    // One replica, or those that share experts, each group of which has nodes for itself: stages are priced
+    // one at a time, as chunks of one device.
     tower_point alone{.split = split, .experts = of.experts, .remade = remade};
     alone.split.data = of.experts;
     plan one;

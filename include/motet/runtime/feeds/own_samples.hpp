@@ -11,8 +11,8 @@
 namespace motet {
 
 // The samples of a step of which these ranks look at inputs, as ascending intervals: those of the replicas
-// whose first or last stage is among them. wanted: of each module, whether its inputs count. room: samples may
-// move between replicas so far, and all that these may ever have are theirs.
+// whose first or last stage is among them. wanted: of each module, whether its inputs count. room: samples
+// may move between replicas so far, and all that these may ever have are theirs.
 std::vector<interval> own_samples(const program& of, isize samples, interval ranks,
                                   const list<std::uint8_t>& wanted, const resplit_options& room = {});
 // The samples that stand at these places of a step in another order.

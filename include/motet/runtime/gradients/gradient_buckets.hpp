@@ -113,9 +113,9 @@ struct summed_runs {
 };
 
 // These calls sum the gradients of a stage on one rank, in a lane for each set of ranks that hold the same:
-// what nothing cuts is on all that have the stage, what tensor cuts on those with this shard of it, experts on
-// those with the same ones. Ranks of a lane find the same buckets in the same order, though the rest of their
-// buffers may differ.
+// what nothing cuts is on all that have the stage, what tensor cuts on those with this shard of it, experts
+// on those with the same ones. Ranks of a lane find the same buckets in the same order, though the rest of
+// their buffers may differ.
 struct reduction_layout {
   struct lane {
     group_seat seat;

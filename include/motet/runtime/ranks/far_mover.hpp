@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// A thread of a rank that moves what backward needs to far memory and back while the rank computes: one move at
-// a time, as a rank's list has them one behind the other.
+// A thread of a rank that moves what backward needs to far memory and back while the rank computes: one move
+// at a time, as a rank's list has them one behind the other.
 class far_mover {
  public:
   // The end is woken when a move is over, from the mover's own thread.

@@ -194,8 +194,8 @@ inline void add_local_ranks(launched& it, const environment& of, const launch_wi
   else it.to_start = local;
 }
 
-// Says why nobody is believed. A script that Slurm runs is its task 0; another number comes from a step, whose
-// other processes would each take itself for the whole run.
+// Says why nobody is believed. A script that Slurm runs is its task 0; another number comes from a step,
+// whose other processes would each take itself for the whole run.
 inline std::string why_none(const environment& of) {
   if (!of.contains("SLURM_JOB_ID")) return "no variable of a launcher is set";
   std::string why;

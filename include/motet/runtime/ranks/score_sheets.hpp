@@ -9,8 +9,9 @@
 
 namespace motet {
 
-// The sheets of all scores that ranks may play, of one cast (schedule/core/cast.hpp): those of a step are laid
-// out before the first one, and between steps another takes its place. Meetings have the same numbers in all.
+// The sheets of all scores that ranks may play, of one cast (schedule/core/cast.hpp): those of a step are
+// laid out before the first one, and between steps another takes its place. Meetings have the same numbers in
+// all.
 class score_sheets {
  public:
   explicit score_sheets(std::vector<program> all) {

@@ -19,8 +19,8 @@
 namespace motet {
 
 // The ranks of a program, or of several that take turns, as threads of this process. Threads stay between
-// steps. A rank that fails stops the others; ranks that do not end in time are stopped too, and the error says
-// who waits for whom.
+// steps. A rank that fails stops the others; ranks that do not end in time are stopped too, and the error
+// says who waits for whom.
 template <class World, class Endpoint>
 class thread_ranks {
  public:

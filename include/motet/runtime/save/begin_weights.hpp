@@ -54,8 +54,8 @@ inline std::string listed(const std::vector<std::string>& names) {
 // What a checkpoint of any other model has for this one: modules of the same name, or the one that is asked
 // for. A module is there whole, every tensor with its name and shape, or it is not given; `adapters` are
 // tensors that it may lack, all of them, and what the checkpoint has besides does not matter. MT-R58 where a
-// module is there in part, where the one that was asked for is not, or where there is none. All ranks find the
-// same.
+// module is there in part, where the one that was asked for is not, or where there is none. All ranks find
+// the same.
 inline given_weights weights_given(const checkpoint& from, const std::vector<parameter>& model,
                                    const begin_options& how = {},
                                    const std::set<std::string>& adapters = {}) {
@@ -110,8 +110,8 @@ inline given_weights weights_given(const checkpoint& from, const std::vector<par
   return out;
 }
 
-// Fills what one rank holds of them; other weights stay as they are. Everything is compared and checked before
-// anything is written.
+// Fills what one rank holds of them; other weights stay as they are. Everything is compared and checked
+// before anything is written.
 inline void fill_given(std::span<const parameter_piece<float>> pieces, const given_weights& given,
                        const checkpoint& from, weights_of which = weights_of::last_step) {
   std::set<std::string> averages;

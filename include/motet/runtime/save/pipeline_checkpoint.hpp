@@ -67,8 +67,8 @@ void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, co
   detail::all_or_none(into.ranks(), "reading a part", read, [] {});
 }
 
-// Gives a prepared trainer that made no step what weights_given() finds; called by all. Each rank reads what it
-// holds. Returns the modules.
+// Gives a prepared trainer that made no step what weights_given() finds; called by all. Each rank reads what
+// it holds. Returns the modules.
 template <class Device, class Numbers, class Host>
 std::vector<given_module> begin(model_trainer<Device, Numbers, Host>& with, const checkpoint& from,
                                 const begin_options& how, const std::set<std::string>& adapters) {

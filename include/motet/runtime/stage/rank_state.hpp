@@ -14,8 +14,8 @@
 
 namespace motet {
 
-// A lane of a rank as its stages see it: what it computes with. Where the host's processors compute, that is a
-// team of threads, the lane's own and others that wait for its work; where they only begin what a GPU does,
+// A lane of a rank as its stages see it: what it computes with. Where the host's processors compute, that is
+// a team of threads, the lane's own and others that wait for its work; where they only begin what a GPU does,
 // the rank's own thread. Most ranks compute in one lane.
 template <class Context, class Numbers, class Endpoint>
 struct rank_state {

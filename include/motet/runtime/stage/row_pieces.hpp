@@ -36,8 +36,8 @@ struct part_of_rows {
   }
 };
 
-// The rows that cross an edge in one message: those that one rank makes and another takes, in the giver's order,
-// and within it in the taker's.
+// The rows that cross an edge in one message: those that one rank makes and another takes, in the giver's
+// order, and within it in the taker's.
 struct crossing_rows {
   part_of_rows given{}, taken{};
 

@@ -82,8 +82,8 @@ class stage_groups {
   std::int32_t experts_of(const voice& sings) const { return experts_[as_size(sings.module)]; }
   std::int32_t experts_member(const voice& sings) const { return sings.replica % experts_of(sings); }
   std::int32_t context_member(const voice& sings) const { return sings.shard / tensor_of(sings); }
-  // Gradients are summed in so many lanes, that of what is cut most first: one for experts where replicas share
-  // them, one for what a tensor group cuts, and one for the rest.
+  // Gradients are summed in so many lanes, that of what is cut most first: one for experts where replicas
+  // share them, one for what a tensor group cuts, and one for the rest.
   std::int32_t lanes_of(const voice& sings) const {
     return 1 + (tensor_of(sings) > 1 ? 1 : 0) + (experts_of(sings) > 1 ? 1 : 0);
   }

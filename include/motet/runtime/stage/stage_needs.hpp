@@ -27,8 +27,8 @@ struct stage_order {
   stage_seats seats;
 };
 
-// The position says where a stage stands in a program, and what the program asks of it: of several scores that
-// take turns, the most that any asks.
+// The position says where a stage stands in a program, and what the program asks of it: of several scores
+// that take turns, the most that any asks.
 struct stage_position {
   const char* name = "";  // of its module
   std::int32_t rank = 0;

@@ -98,8 +98,8 @@ class stage_rows {
     if (at_.hands_out) pieces_[1].count_rows();
   }
 
-  // These rows came; those of several ranks, and gradients of rows that were handed out, are in their order once
-  // gather() is done, which `again` says of rows that an operation before had.
+  // These rows came; those of several ranks, and gradients of rows that were handed out, are in their order
+  // once gather() is done, which `again` says of rows that an operation before had.
   matrix<const stream> incoming(int kind, std::int32_t m, bool again = false) {
     stream* const data = in_[kind].of(m);
     if constexpr (receives_ahead)
@@ -205,8 +205,8 @@ class stage_rows {
   static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
   static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
   // A piece has these of the numbers of a microbatch's rows, or of their gradients. Each module that was fed
-  // has a copy of its own of the gradients that come back. What is sorted for messages, or comes from them so,
-  // lies behind all that, piece by piece, of what leaves for each module.
+  // has a copy of its own of the gradients that come back. What is sorted for messages, or comes from them
+  // so, lies behind all that, piece by piece, of what leaves for each module.
   interval numbers(int kind, bool behind, std::int32_t m, const piece& of) const {
     const isize rows = behind ? out(m) : in(m), width = behind ? width_out() : width_in();
     const isize copies = behind && kind == 2 ? at_.targets : 1;
@@ -293,8 +293,8 @@ class stage_rows {
     return data;
   }
 
-  // A stage of `writer`'s rank has the buffer of a microbatch's rows to write them, perhaps in another lane: it
-  // comes behind those here who read what lay there.
+  // A stage of `writer`'s rank has the buffer of a microbatch's rows to write them, perhaps in another lane:
+  // it comes behind those here who read what lay there.
   bool taken_by([[maybe_unused]] const home_type& writer, int kind, std::int32_t m) {
     stream* const data = in_[kind].take(m);
     if constexpr (receives_ahead && stream_lanes<Endpoint>)

@@ -82,8 +82,8 @@ operation_work work_of(const Profile& costs, Counts&& counts) {
   }
   return sum;
 }
-// Operations within the blocks of a tower (nn/compose/stage.hpp), and of its end all that is no product with a
-// vocabulary, which is little.
+// Operations within the blocks of a tower (nn/compose/stage.hpp), and of its end all that is no product with
+// a vocabulary, which is little.
 template <class Profile>
 operation_work work_of_blocks(const Profile& costs) {
   return work_of(costs, [&](const operation_cost& each) {

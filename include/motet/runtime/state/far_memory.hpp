@@ -15,9 +15,9 @@
 
 namespace motet {
 
-// Memory in which what backward needs waits until it comes back: the process's own, or, in a folder, a file that
-// has no name any more, so that the operating system may leave it on the disk and nothing stays behind. All of
-// it is there before the first step.
+// Memory in which what backward needs waits until it comes back: the process's own, or, in a folder, a file
+// that has no name any more, so that the operating system may leave it on the disk and nothing stays behind.
+// All of it is there before the first step.
 // Asks for: a folder that the process may write to; none: its own memory.
 // Memory: so many bytes, of the process or of the folder's disk.
 // Errors: MT-R70

@@ -15,8 +15,8 @@ struct chosen_pieces {
   piece_times times{};  // of the rank with most of it
 };
 
-// The rates by which all ranks choose are these numbers and not measured ones: ranks of a tensor group have to
-// choose alike, and no two machines measure alike. A piece costs each exchange one more round of messages.
+// The rates by which all ranks choose are these numbers and not measured ones: ranks of a tensor group have
+// to choose alike, and no two machines measure alike. A piece costs each exchange one more round of messages.
 struct choice_rates {
   machine_rates each;
   double round = 5e-6;

@@ -24,10 +24,10 @@ inline fed_samples fed_samples_of(const model_outline& model, const program& of,
   return {of, groups, splits, modules_by_parts(model, &net_outline::takes_parts),
           modules_by_parts(model, &net_outline::gives_parts)};
 }
-// The rows that cross from one voice to another: those of the giver's part and of the taker's, where ranks cut
-// samples there and may have parts of them. inputs: of each module, in the step under way; null: there is none.
-// long_rows: likewise, for modules whose steps find their own.
-// `shared`: the samples of the step that ranks share at either end.
+// The rows that cross from one voice to another: those of the giver's part and of the taker's, where ranks
+// cut samples there and may have parts of them. inputs: of each module, in the step under way; null: there is
+// none. long_rows: likewise, for modules whose steps find their own. `shared`: the samples of the step that
+// ranks share at either end.
 inline crossing_rows crossing_between(const model_outline& model, const stage_groups& groups,
                                       const voice& giver, const voice& taker,
                                       const std::vector<module_choice>& choices, const void* const* inputs,

@@ -15,8 +15,8 @@ namespace motet {
 struct machine_rates {
   double flops = 1e11;
   double bytes = 1e10;  // moved, within a rank or between two
-  // FLOPs of attention, and bytes that operations on single elements move; 0: their FLOPs take as long as those
-  // of products, and the optimizer moves `bytes`
+  // FLOPs of attention, and bytes that operations on single elements move; 0: their FLOPs take as long as
+  // those of products, and the optimizer moves `bytes`
   double attention = 0, elements = 0;
 
   double seconds(double all_flops, const slower_work& slower) const {
@@ -73,8 +73,8 @@ struct program_work {
 };
 
 // Dry runs of every stage find it, for every rank that holds it: over these inputs of a step, module after
-// module, of a stage's microbatches the mean; or, where there are none, over the largest microbatch, of samples
-// as long as any can be.
+// module, of a stage's microbatches the mean; or, where there are none, over the largest microbatch, of
+// samples as long as any can be.
 template <class Context, class Numbers>
 program_work foretell(const model_table<Context, Numbers>& model, const program& of,
                       const std::vector<module_choice>& choices, isize samples,

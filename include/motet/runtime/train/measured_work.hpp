@@ -10,8 +10,8 @@
 
 namespace motet {
 
-// What is known of the times of a program's modules beside rates: recorded steps, and towers of which the blocks
-// were measured alone, module after module.
+// What is known of the times of a program's modules beside rates: recorded steps, and towers of which the
+// blocks were measured alone, module after module.
 struct measured_modules {
   list<module_times> times{};
   list<measured_pace> blocks{};
@@ -49,9 +49,9 @@ inline void put_block_pace(stage_cost& to, const stage_work& own, const counted_
 
 }  // namespace detail
 
-// Puts what modules were measured to compute in place of what follows from rates: of recorded steps all that a
-// module does and updates; of towers that were measured alone their blocks, on as many threads as the ranks have.
-// What was not measured stays counted, and gaps stay as they are.
+// Puts what modules were measured to compute in place of what follows from rates: of recorded steps all that
+// a module does and updates; of towers that were measured alone their blocks, on as many threads as the ranks
+// have. What was not measured stays counted, and gaps stay as they are.
 // Asks for: costs as program_work makes them of these rates, of a rank's threads.
 // Memory: none.
 // Errors: none of its own.

@@ -129,8 +129,8 @@ class model_trainer {
   void expect(std::span<const void* const> inputs) { placed_.expect(inputs); }
   // One step, of inputs that lie there, module after module, at a rate that is the same in all processes:
   // that of the first step is compared. The loss is the mean over the program's groups. When a number is not
-  // finite: MT-R01, and the weights are as before. by: the score that is played, the same in all processes, or
-  // none goes on (MT-R72).
+  // finite: MT-R01, and the weights are as before. by: the score that is played, the same in all processes,
+  // or none goes on (MT-R72).
   step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr,
                    const picked_score& by = {}) {
     const auto started = std::chrono::steady_clock::now();
@@ -307,8 +307,8 @@ class model_trainer {
       ranks_.player(rank, score).set(i, what);
     }
   }
-  // All ranks play this score in the next step. Of several, each rank tells the others which it picked, and by
-  // which headers.
+  // All ranks play this score in the next step. Of several, each rank tells the others which it picked, and
+  // by which headers.
   void take_up(const picked_score& by, bool all_here) {
     // Of several, ranks elsewhere hear first of one that is not there: all refuse it, or none goes on.
     if (scores() > 1 && !all_here) picks_.compare(ranks_, by);

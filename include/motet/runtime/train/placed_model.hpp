@@ -173,8 +173,8 @@ class placed_model {
   std::span<const loss_gradients<master>> loss_gradients_on(std::int32_t rank) const {
     return numbers_.gradients_on(rank);
   }
-  // A rank's part of the loss of the step that ends here, where operations work; null: it has none. Of several
-  // losses this adds up what they have become.
+  // A rank's part of the loss of the step that ends here, where operations work; null: it has none. Of
+  // several losses this adds up what they have become.
   double* loss_on(std::int32_t rank) {
     double* const sum = sums_up(rank) ? sums_[as_size(rank)].data() : nullptr;
     if (sum != nullptr) zero(home(rank).ctx, sum, 1);

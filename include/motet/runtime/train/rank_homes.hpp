@@ -27,8 +27,8 @@ struct rank_options {
   // Where lanes are streams: whether each lane begins only what the others leave; none: all are alike.
   std::vector<bool> yields{};
   room_options rooms{};
-  // Where ranks of processors put what backward needs, by a plan that offloads: a folder, or the process's own
-  // memory.
+  // Where ranks of processors put what backward needs, by a plan that offloads: a folder, or the process's
+  // own memory.
   std::string offload_folder{};
 };
 
@@ -122,8 +122,8 @@ class rank_homes {
         else of[r].work = work, of[r].scratch = scratch, of[r].threads = threads;
       }
   }
-  // Lanes are to have these shares; MT-R63 where there is not one above zero for each, MT-R65 where they stay,
-  // MT-B15 where multiprocessors are too few for them.
+  // Lanes are to have these shares; MT-R63 where there is not one above zero for each, MT-R65 where they
+  // stay, MT-B15 where multiprocessors are too few for them.
   void share(const std::vector<double>& to) {
     using end_type = std::remove_pointer_t<decltype(Home::end)>;
     constexpr bool moves = requires(end_type& end) { end.move_lanes(); };

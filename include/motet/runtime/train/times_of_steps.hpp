@@ -79,10 +79,10 @@ inline double forward_flops_of(const program& of, isize module, const program_wo
   return voices > 0 ? sum / voices : 0;
 }
 
-// Steps as they ran, with the work that was counted of each, say what the modules of their plan take: the median
-// over steps of what a FLOP took, in microbatches of as many as they had on average. Waits for others are left
-// out; how lanes share a rank is as `sharing` says. Numbers that a rank updates count where replicas do not
-// share the optimizer.
+// Steps as they ran, with the work that was counted of each, say what the modules of their plan take: the
+// median over steps of what a FLOP took, in microbatches of as many as they had on average. Waits for others
+// are left out; how lanes share a rank is as `sharing` says. Numbers that a rank updates count where replicas
+// do not share the optimizer.
 // Asks for: the plan of the program, with its modules in the model's order, and facts of all of them.
 // Memory: some numbers for each instruction.
 // Errors: none of its own.

@@ -66,8 +66,8 @@ class buffer_counter {
 
   static constexpr std::int32_t made_here(std::int32_t lane) { return -1 - lane; }
   // Buffers for what comes in, by the order of each list. One more where it comes from another rank or lane,
-  // so that it may come early. Whoever brings it then waits until a buffer is free, which is when as many were
-  // given back as that order says.
+  // so that it may come early. Whoever brings it then waits until a buffer is free, which is when as many
+  // were given back as that order says.
   constexpr void pools(buffer_counts& found) {
     list<list<event>> comes[3];
     list<list<std::int32_t>> gives[3];
@@ -230,7 +230,8 @@ class buffer_counter {
 
 }  // namespace detail
 
-// in_turn: lanes of a rank compute beside each other, but what they compute is begun in the order of its list.
+// in_turn: lanes of a rank compute beside each other, but what they compute is begun in the order of its
+// list.
 constexpr finding count_buffers(const program& of, buffer_counts& found, bool in_turn = false) {
   return detail::buffer_counter(of, in_turn).count(found);
 }

@@ -75,8 +75,8 @@ inline std::string explain(const program& of, const check_result& result) {
 void require_legal(const program& of, delivery how = delivery::rendezvous);
 void require_legal(const program& of, delivery how, program_graph& buffered);
 
-// The buffers that each stage needs, in_turn as of count_buffers(); a program for which no number is enough is
-// refused as by require_legal().
+// The buffers that each stage needs, in_turn as of count_buffers(); a program for which no number is enough
+// is refused as by require_legal().
 buffer_counts require_buffers(const program& of, bool in_turn = false);
 
 #if !defined(MOTET_COMPILED_RANKS)

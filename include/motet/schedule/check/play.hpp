@@ -16,9 +16,9 @@ struct no_clock {
   // these instructions together: a pair, a meeting, or one alone
   constexpr void perform(const std::int32_t*, std::int32_t) {}
 };
-// A clock may know of some instructions only at their end how long they took, as others slow them:
-// lasts(i), for which shares(i) is true as well; begin(lane, all, count) instead of perform(); first_end(), the
-// time of the first that ends, negative where none is under way; and end_first(), the lane of that one.
+// A clock may know of some instructions only at their end how long they took, as others slow them: lasts(i),
+// for which shares(i) is true as well; begin(lane, all, count) instead of perform(); first_end(), the time of
+// the first that ends, negative where none is under way; and end_first(), the lane of that one.
 template <class Clock>
 concept clock_with_ends = requires(Clock& clock, const std::int32_t* all) {
   { clock.lasts(0) } -> std::convertible_to<bool>;

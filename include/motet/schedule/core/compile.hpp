@@ -193,8 +193,8 @@ class update_writer {
   list<held> stages_;        // those that learn, rank after rank
 };
 
-// A score that prove() passes, with its messages, its updates, what leaves the device's memory and comes back,
-// and the slots that it needs.
+// A score that prove() passes, with its messages, its updates, what leaves the device's memory and comes
+// back, and the slots that it needs.
 // Asks for: a score that prove() passes.
 // Memory: the program: an instruction for each computation, message and update.
 // Errors: none of its own.

@@ -76,8 +76,8 @@ struct cost_table {
   // there are none, and each at this speed for what the others take from it in memory and caches, 1 where
   // nothing is known. A lane by itself has the device whole, or this part of it where it has no more threads.
   list<double> shares, beside_others, by_itself;
-  // Lanes that are threads of no processor in particular: so many processors are divided evenly among all that
-  // are busy, of whatever rank, and none has more than one. 0: lanes of a rank share its device alone.
+  // Lanes that are threads of no processor in particular: so many processors are divided evenly among all
+  // that are busy, of whatever rank, and none has more than one. 0: lanes of a rank share its device alone.
   double processors = 0;
   double jitter = 0;  // every computation takes up to this share longer
   std::uint64_t seed = 0;

@@ -42,9 +42,9 @@ constexpr list<rank_turn> turns_of_lane(const score& from, std::int32_t rank, st
   return out;
 }
 
-// Writes the moves of one stage: before something is kept or comes back, what is needed last leaves, so that no
-// more than the voice says stay. What was computed just now leaves only where nothing else can, as the next
-// computation would wait for it. What comes back does so a computation ahead, where two have room.
+// Writes the moves of one stage: before something is kept or comes back, what is needed last leaves, so that
+// no more than the voice says stay. What was computed just now leaves only where nothing else can, as the
+// next computation would wait for it. What comes back does so a computation ahead, where two have room.
 class move_writer {
  public:
   constexpr move_writer(const score& from, const list<rank_turn>& turns, std::int32_t v, std::int32_t s,

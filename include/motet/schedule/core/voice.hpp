@@ -43,11 +43,11 @@ struct voice {
   bool fixed = false;
   // gradients are summed in every backward, so all voices of the module do it together
   bool sums_each = false;
-  // weights come together for every computation, or rows go to the experts of other replicas, so all voices of
-  // the module do each together
+  // weights come together for every computation, or rows go to the experts of other replicas, so all voices
+  // of the module do each together
   bool meets_each = false;
-  // So many microbatches of a stage stay in the device's memory between forward and backward, the others wait in
-  // the host's; 0: all stay.
+  // So many microbatches of a stage stay in the device's memory between forward and backward, the others wait
+  // in the host's; 0: all stay.
   std::int32_t offload_beyond = 0;
   std::int32_t lane = 0;         // in which of the lanes that compute on its ranks it does
   std::int32_t first_place = 0;  // of its stages among program::places

@@ -8,8 +8,8 @@ namespace motet {
 
 // A time for each cue at which it could be played, were every rank of the score a device of its own; what
 // needs another cue has a later one. So every rank that plays some cues of any ranks in the order of these
-// times can do so, whoever holds them. They are those of a simulation in which messages take no time. Of a score
-// that computes in one lane, cue after cue, they follow from its cells alone, without a program of it.
+// times can do so, whoever holds them. They are those of a simulation in which messages take no time. Of a
+// score that computes in one lane, cue after cue, they follow from its cells alone, without a program of it.
 // Asks for: a score; ok() says whether all of it could be played.
 // Memory: a number for each cue, and two for each cell until all is played.
 // Errors: none of its own.

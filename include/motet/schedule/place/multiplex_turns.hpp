@@ -16,8 +16,8 @@ namespace detail {
 
 // Where multiplexed cells stand among the others: each has a moment, of which the starts of the others by
 // themselves are the clock. Its forward stands before all that starts then or later, its backward behind all
-// that starts then or sooner. Whatever waits has a later moment than what it waits for, and those who compute a
-// cell together have one, so nobody waits for itself.
+// that starts then or sooner. Whatever waits has a later moment than what it waits for, and those who compute
+// a cell together have one, so nobody waits for itself.
 class multiplex_turns {
  public:
   constexpr multiplex_turns(const score& from, const multiplexing& how)
@@ -226,8 +226,8 @@ class multiplex_turns {
     if (of.hops + hops > to.hops) to.hops = of.hops + hops;
     return was.depth != to.depth || was.hops != to.hops;
   }
-  // Whoever feeds a multiplexed cell comes no later than that, its gradients no sooner; those who compute a cell
-  // together have one moment.
+  // Whoever feeds a multiplexed cell comes no later than that, its gradients no sooner; those who compute a
+  // cell together have one moment.
   constexpr void agree() {
     for (bool more = true; more;) {
       more = false;

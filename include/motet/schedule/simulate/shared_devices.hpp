@@ -17,8 +17,8 @@ constexpr std::uint32_t lane_bit(const instruction& it) {
 }
 
 // What computes in several lanes of one rank, while it does: each lane is as fast as its share of the device
-// lets it be beside those that are busy and between their gaps, and that changes whenever one of them begins or
-// ends. Where all ranks share processors, so does whatever computes on any of them.
+// lets it be beside those that are busy and between their gaps, and that changes whenever one of them begins
+// or ends. Where all ranks share processors, so does whatever computes on any of them.
 class shared_devices {
  public:
   // One or several instructions that run as one: in a lane, or all of a meeting.

@@ -12,9 +12,9 @@ using gaps_of_lanes = std::array<double, lane::most_computing>;
 
 // How fast a lane is while those of `busy` are under way, a bit for each. In their gaps it has the device to
 // itself, and its own gaps are as long as ever. Gaps are many and short and meet by chance: each lane waits
-// for a share of the time that follows from how fast it is, and all of these speeds hold at once. Of more than
-// two lanes only what all others leave together counts, and of lanes elsewhere, with which processors are
-// shared, that they are busy.
+// for a share of the time that follows from how fast it is, and all of these speeds hold at once. Of more
+// than two lanes only what all others leave together counts, and of lanes elsewhere, with which processors
+// are shared, that they are busy.
 // Asks for: a lane of `busy`; shares of gaps from 0 to below 1.
 // Memory: none.
 // Errors: none of its own.

@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// Samples whose last picture is drawn from all that is before and behind it: what the model draws, beside what
-// it should have been.
+// Samples whose last picture is drawn from all that is before and behind it: what the model draws, beside
+// what it should have been.
 class held_out_drawings final : public held_out {
  public:
   explicit held_out_drawings(data_folder& from)

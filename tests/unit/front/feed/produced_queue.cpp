@@ -32,8 +32,8 @@ struct taken_port {
   ~taken_port() { ::close(socket); }
 };
 
-// What comes from a producer is greeting and settings, and then steps, each behind its head. This flips the last
-// byte of steps, wherever reads cut the stream.
+// What comes from a producer is greeting and settings, and then steps, each behind its head. This flips the
+// last byte of steps, wherever reads cut the stream.
 struct last_bytes_flipped {
   std::atomic<int> left{0};
   std::string seen{};  // of this connection

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions that were learned for pictures of another size, against PyTorch (tests/goldens/make_positions.py).
+// Positions that were learned for pictures of another size, against PyTorch
+// (tests/goldens/make_positions.py).
 #include <motet/nn/towers/vit.hpp>
 
 #include "goldens.hpp"

@@ -72,8 +72,8 @@ TEST_CASE("replicas that share experts swap rows, and sum less") {
   // In one node: rows stay there, and each quarter of the experts is summed over both nodes by itself.
   of.modules[0].experts = 4;
   CHECK(traffic(of, model, 64) == about(gradients, .15));
-  // All eight: no gradient of an expert is summed. Of the rows that 8 samples of each rank send to two experts, and
-  // get back, forward and backward, half go to the other node.
+  // All eight: no gradient of an expert is summed. Of the rows that 8 samples of each rank send to two
+  // experts, and get back, forward and backward, half go to the other node.
   of.modules[0].experts = 8;
   const double rows = 4 * 8 * 0.5 * static_cast<double>(net.layers) * 4 * 2 * (2 * 256 * 512.);
   CHECK(traffic(of, model, 64) == about(gradients - of_experts + rows, .05));

@@ -11,8 +11,8 @@ using namespace motet;
 
 namespace {
 
-// A language model almost by itself, of documents among short samples; exchanges of a cut sample take `exchanged`
-// bytes each way, those of cut layers more than they save.
+// A language model almost by itself, of documents among short samples; exchanges of a cut sample take
+// `exchanged` bytes each way, those of cut layers more than they save.
 counted_graph documents(std::int32_t ranks, motet::isize samples, double exchanged, std::uint64_t seed) {
   counted_graph of =
       counted_speech({.ranks = ranks, .samples = samples, .eye = 1e5, .talk = 1e9, .parameters = 1e5});

@@ -5,8 +5,8 @@
 
 #include <random>
 
-// Modules of drawn sizes on a device like an H100: products whose short sides cost a time of their own, and rows
-// that move through memory.
+// Modules of drawn sizes on a device like an H100: products whose short sides cost a time of their own, and
+// rows that move through memory.
 inline motet::quota_question drawn_quotas(std::uint32_t seed, std::size_t modules, bool edges) {
   std::mt19937 draw(seed);
   const auto real = [&](double from, double to) {

@@ -93,7 +93,8 @@ TEST_CASE("many modules are merged: what gains together is together, also where 
   check_waves(modules, found, 2);
   CHECK(sum_of(found, seconds) == 5.5);
   CHECK(std::find(found.begin(), found.end(), 0b1001000u) != found.end());
-  // The best pair leaves two for which there is none, 5 in all; of pairs in a level two modules change places.
+  // The best pair leaves two for which there is none, 5 in all; of pairs in a level two modules change
+  // places.
   const auto crossed = [](std::uint64_t wave) {
     if (std::popcount(wave) == 1) return 2.0;
     if (wave == 0b11) return 1.0;

@@ -171,8 +171,8 @@ void check_crossings(const part_counts& from, const part_counts& to, bool balanc
   CHECK_EQ(bytes, wanted);
 }
 
-// The eye is cut so, by context perhaps, and the glue so. Each rank of the eye gives its own rows, and both ends
-// of a message have the same rows of the same samples, in one order.
+// The eye is cut so, by context perhaps, and the glue so. Each rank of the eye gives its own rows, and both
+// ends of a message have the same rows of the same samples, in one order.
 void check_given_parts(const part_counts& from, const part_counts& to, bool balanced) {
   plan how = feeding(to, to, false);
   how.modules[0].on = mesh::from(0, from.split());

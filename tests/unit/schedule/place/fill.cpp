@@ -60,7 +60,8 @@ std::vector<std::int64_t> cues_of(const score& order, std::int32_t module) {
   return out;
 }
 
-// All orders in which one rank can put the cues of a filler's microbatch among its others, both in their order.
+// All orders in which one rank can put the cues of a filler's microbatch among its others, both in their
+// order.
 void each_mix(const std::vector<cue>& others, const std::vector<cue>& fillers, std::vector<cue>& so_far,
               std::size_t other, std::size_t filler, std::vector<std::vector<cue>>& out) {
   if (other == others.size() && filler == fillers.size()) out.push_back(so_far);

@@ -155,8 +155,8 @@ TEST_CASE("an interleaved pipeline goes on as by itself, and keeps no more with 
   CHECK(kept(16) == kept(64));
 }
 
-// MegaScale-Omni's joint pipeline beside what others do with the encoder. The wanted numbers are those of another
-// simulation, to a hundredth; times are those of this one.
+// MegaScale-Omni's joint pipeline beside what others do with the encoder. The wanted numbers are those of
+// another simulation, to a hundredth; times are those of this one.
 TEST_CASE("steps are as long against the multiplexed one as another simulation has it") {
   struct row {
     setting of;
@@ -188,7 +188,8 @@ TEST_CASE("in the turns of its own rank the encoder makes ranks wait for each ot
   const score serial = of.in_own_turn();
   CHECK(prove(serial).ok());
   CHECK(of.seconds(serial) > 2.5 * of.seconds(multiplexed(of.talk(), 8)));
-  // With its backwards in turn, too, the last rank waits for the first, which waits for the last one's forward.
+  // With its backwards in turn, too, the last rank waits for the first, which waits for the last one's
+  // forward.
   const score stuck = inserted(
       of.talk(), 8, [](const auto& eye, int, int m) { eye(op::forward, m, m + 1); },
       [](const auto& eye, int, int m) { eye(op::backward, m, m + 1); });

@@ -21,8 +21,8 @@ cost_table shared(const list<double>& shares) {
   return made;
 }
 
-// Two lanes that always have work. Each computes and waits in turn, for times drawn as those of clocks without
-// memory; while both compute they have their shares of the device. The speed of the first one.
+// Two lanes that always have work. Each computes and waits in turn, for times drawn as those of clocks
+// without memory; while both compute they have their shares of the device. The speed of the first one.
 double drawn_speed(double share, double gaps, double others_gaps) {
   const random_stream draw(5, "gaps");
   std::uint64_t at = 0;

@@ -17,8 +17,8 @@
 #endif
 
 // Kernels are compiled for the first so many instruction sets of portable, avx2, and both of avx512, which
-// only come together: 1, 2 or 4. What ships has all that the compiler knows. A build that only tests may leave
-// out those whose code it cannot run, or need not: all of its files say so.
+// only come together: 1, 2 or 4. What ships has all that the compiler knows. A build that only tests may
+// leave out those whose code it cannot run, or need not: all of its files say so.
 #ifndef MOTET_INSTRUCTION_SETS
 #define MOTET_INSTRUCTION_SETS (MOTET_X86 ? 4 : 1)
 #endif

@@ -98,8 +98,9 @@ MOTET_BODY void team::tell_end() {
 
 namespace detail {
 // Spins shortly, as shares are even, then yields, as cores may be shared, and sleeps when that took long: who
-// sleeps has a core as soon as it is woken, and who yields one after all that ran instead have had their time.
-// What was written before the word changed is asked for once it has: the thread sanitizer pays for each time.
+// sleeps has a core as soon as it is woken, and who yields one after all that ran instead have had their
+// time. What was written before the word changed is asked for once it has: the thread sanitizer pays for each
+// time.
 template <class Word>
 void wait_while(const std::atomic<Word>& word, Word is) {
   constexpr int spins = 4000;

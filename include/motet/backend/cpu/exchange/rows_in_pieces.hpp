@@ -8,8 +8,8 @@
 
 #include <type_traits>
 
-// Rows of a tensor group in pieces, on processors: the first thread's courier brings others while products are
-// made of those that are there. No bit depends on the number of pieces.
+// Rows of a tensor group in pieces, on processors: the first thread's courier brings others while products
+// are made of those that are there. No bit depends on the number of pieces.
 
 namespace motet::cpu {
 namespace detail {
@@ -151,8 +151,8 @@ void gather_rows_beside(context& ctx, matrix<X> x, matrix<Y> all, Meanwhile&& me
   detail::gather_beside<std::remove_const_t<X>, Y>(ctx, x, all, work_ref<>(meanwhile));
 }
 
-// y = residual + own rows of the sum of all members' partial, as scatter_sum_rows; make(sequences, rows) makes
-// rows of partial, some at a time, and is called once for all.
+// y = residual + own rows of the sum of all members' partial, as scatter_sum_rows; make(sequences, rows)
+// makes rows of partial, some at a time, and is called once for all.
 template <class P, class R, class Y, class Make>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y, Make&& make) {
   detail::scatter_made<P, std::remove_const_t<R>, Y>(ctx, partial, residual, y, row_work(make));

@@ -55,8 +55,8 @@ void token_losses(context& ctx, const sequences& seq, matrix<L> logits, const st
   }
 }
 
-// Its gradients, each times its row's slope: the probability of each token, as often as the z loss has it, less
-// one for the target.
+// Its gradients, each times its row's slope: the probability of each token, as often as the z loss has it,
+// less one for the target.
 template <class L, class S, class D>
 void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const std::int32_t* targets, z_loss z,
                   matrix<S> slopes, matrix<D> dlogits) {

@@ -50,8 +50,8 @@ struct norm_of_sample {
 
 }  // namespace detail
 
-// The first row of each sample of x is its condition, which y lacks; other rows are normed, scaled and shifted
-// by what their sample's row of the modulation (shift | scale) says.
+// The first row of each sample of x is its condition, which y lacks; other rows are normed, scaled and
+// shifted by what their sample's row of the modulation (shift | scale) says.
 template <class X, class M, class Y, class S>
 void modulated_norm_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<M> modulation,
                             double epsilon, matrix<Y> y, matrix<S> stats) {

@@ -55,8 +55,8 @@ MOTET_HOST_DEVICE void multiply_plain(Thread& self, T (&s)[Each][Each], const T*
     for (int b = 0; b < Each; ++b) s[a][b] += l[a] * r[b];
   }
 }
-// out[a][b] += row (or, Across, column) y + 16 a of a tile of scores times column x + 16 b of right, which has
-// so many rows. Sequences are often shorter than a tile, and end within one.
+// out[a][b] += row (or, Across, column) y + 16 a of a tile of scores times column x + 16 b of right, which
+// has so many rows. Sequences are often shorter than a tile, and end within one.
 template <int Columns, bool Across, int Each, class T, class Thread>
 MOTET_HOST_DEVICE void add_plain(Thread& self, T (&out)[Each][Columns / 16], const T* scores, const T* right,
                                  int rows) {

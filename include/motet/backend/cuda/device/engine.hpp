@@ -62,8 +62,8 @@ class engine {
 
   cudaStream_t stream() const { return stream_; }
   int gpu() const { return gpu_; }
-  // From now on its work goes to another stream, which is the caller's, with so many multiprocessors. All that
-  // was begun is done before. Callers forget records (recorder.hpp).
+  // From now on its work goes to another stream, which is the caller's, with so many multiprocessors. All
+  // that was begun is done before. Callers forget records (recorder.hpp).
   void move_to(cudaStream_t stream, int processors) {
     finish();
     if (std::exchange(owns_, false)) cudaStreamDestroy(stream_);
@@ -141,7 +141,8 @@ class engine {
     recorded_by_ = by;
   }
 
-  // Engines of a rank's lanes: the first one has the parts that are of all of them, such as copies of weights.
+  // Engines of a rank's lanes: the first one has the parts that are of all of them, such as copies of
+  // weights.
   void join(engine& first) { first_ = &first; }
   engine& first() { return first_ != nullptr ? *first_ : *this; }
   // The one Part of this engine, or of all lanes' engines where it says so (of_all_lanes); made by

@@ -12,9 +12,9 @@
 
 namespace motet::cuda {
 
-// The engines of a rank on a GPU, one for each lane in which it computes. One thread begins the work of all of
-// them, and enters a lane before; what it begins there goes to that lane's stream. Lanes wait for each other by
-// events, so the host waits for none.
+// The engines of a rank on a GPU, one for each lane in which it computes. One thread begins the work of all
+// of them, and enters a lane before; what it begins there goes to that lane's stream. Lanes wait for each
+// other by events, so the host waits for none.
 class lane_engines {
  public:
   // make(lane) is called when a lane is first asked for, after those before it.
@@ -54,8 +54,8 @@ class lane_engines {
     for (const auto& each : engines_) visit(*each);
   }
 
-  // Lanes go on in other streams, the caller's, once all that they have begun is done: to(lane) gives each its
-  // stream and its multiprocessors.
+  // Lanes go on in other streams, the caller's, once all that they have begun is done: to(lane) gives each
+  // its stream and its multiprocessors.
   template <class To>
   void move(To&& to) {
     meet();
@@ -99,7 +99,8 @@ class lane_engines {
   std::int32_t now_ = 0;
 };
 
-// An end of a transport offers this to whoever begins the work of several lanes of a rank. The end has lanes().
+// An end of a transport offers this to whoever begins the work of several lanes of a rank. The end has
+// lanes().
 template <class End>
 class laned_end {
  public:

@@ -197,9 +197,9 @@ class share_ladder {
   std::vector<std::pair<std::vector<int>, std::shared_ptr<sm_shares>>> made_;
 };
 
-// Multiprocessors of a rank's lanes, and where each lane has its own among them: whole steps of the current GPU,
-// one at least for whoever has a share, in proportion. A lane without one is for little, such as a loss, and
-// works with the first. of: a rank's own multiprocessors; 0: as many as the GPU gives.
+// Multiprocessors of a rank's lanes, and where each lane has its own among them: whole steps of the current
+// GPU, one at least for whoever has a share, in proportion. A lane without one is for little, such as a loss,
+// and works with the first. of: a rank's own multiprocessors; 0: as many as the GPU gives.
 struct lane_sizes {
   std::vector<int> sizes, of_lane;
 };

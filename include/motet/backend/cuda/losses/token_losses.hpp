@@ -114,8 +114,8 @@ void token_losses(context& ctx, const sequences&, matrix<L> logits, const std::i
   else start(std::integral_constant<int, 1>{});
 }
 
-// Its gradients, each times its row's slope: the probability of each token, as often as the z loss has it, less
-// one for the target.
+// Its gradients, each times its row's slope: the probability of each token, as often as the z loss has it,
+// less one for the target.
 template <class L, class S, class D>
 void token_slopes(context& ctx, const sequences&, matrix<L> logits, const std::int32_t* targets, z_loss z,
                   matrix<S> slopes, matrix<D> dlogits) {

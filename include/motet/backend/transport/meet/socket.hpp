@@ -224,7 +224,8 @@ inline bool meets_itself(int socket) {
          own.sin_port == other.sin_port && own.sin_addr.s_addr == other.sin_addr.s_addr;
 }
 
-// One try, with an end of its own: a machine that is gone says nothing. None, and errno, where nobody listens.
+// One try, with an end of its own: a machine that is gone says nothing. None, and errno, where nobody
+// listens.
 inline connection reach(const sockaddr_in& there, const deadline& until) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   connection made(socket);

@@ -111,8 +111,8 @@ class session {
     static std::atomic<bool> failed{false};
     return failed;
   }
-  // Launchers see this status when MPI has to end ranks that hang: a rank is lost (tools/process/exit_code.hpp, on a
-  // higher floor, has the table).
+  // Launchers see this status when MPI has to end ranks that hang: a rank is lost
+  // (tools/process/exit_code.hpp, on a higher floor, has the table).
   static constexpr int status_of_lost = 138;
   // The last resort: this rank and all others end now.
   static void end_all(const char* why) {

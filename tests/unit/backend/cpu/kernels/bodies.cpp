@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked with motet::compiled: a file reads no kernel and no intrinsic, and still calls every kernel for float
-// and bf16 in any mixture, and for double.
+// Linked with motet::compiled: a file reads no kernel and no intrinsic, and still calls every kernel for
+// float and bf16 in any mixture, and for double.
 #include <motet/backend/cpu/kernels/bodies.hpp>
 #include <motet/backend/cpu/operations.hpp>
 

@@ -30,7 +30,8 @@ void compare(isize rows, isize classes, isize gap, double scale, double weight) 
   const auto logits = grid<T>(rows, classes, gap).random(7, scale);
   const auto slope_of = grid<T>(rows, 1).random(8);
   const auto targets = targets_of(rows, classes);
-  // As PyTorch users write it: cross_entropy(x, t) + weight * logsumexp(x) ** 2, and what autograd makes of it.
+  // As PyTorch users write it: cross_entropy(x, t) + weight * logsumexp(x) ** 2, and what autograd makes of
+  // it.
   grid<double> want(rows, 1), want_slopes(rows, classes);
   for (isize r = 0; r < rows; ++r) {
     const std::int32_t target = targets[as_size(r)];
