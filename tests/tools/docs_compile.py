@@ -5,7 +5,9 @@
     docs_compile.py --compiler C++ --include DIR [--definitions A;B] REPOSITORY
 
 Each block is one file. A block without an include of ours gets `#include <motet/motet.hpp>` in front. What it says of the standard library must come
-from headers that the standard says have it. Clang reads what the blocks include once, as modules; another compiler reads it again for each block.
+from headers that the standard says have it. Clang reads what the blocks include once, as modules, and then all blocks in one process, each as a submodule,
+which sees what it includes and nothing of other blocks: what they have in common is instantiated once. Where that fails, each is read by itself, which
+tells who is wrong; another compiler does so always.
 """
 import argparse
 import concurrent.futures
@@ -53,6 +55,22 @@ def blocks(repository):
             yield header, found[1], f"#include <{name}>\nusing namespace motet;\n", found[0]
 
 
+def together(sources):
+    """All blocks as one text, each in a submodule and a namespace of its own, and the map of those submodules."""
+    text, submodules = [], []
+    for k, (_, source) in enumerate(sources):
+        block = source.read_text(encoding="utf-8")
+        body = INCLUDE.sub("", block)
+        if "int main(" in body:  # which may end without a return, and is another function in a namespace
+            body = f'#pragma clang diagnostic push\n#pragma clang diagnostic ignored "-Wreturn-type"\n{body}\n#pragma clang diagnostic pop\n'
+        includes = "".join(f"#include <{name}>\n" for name in INCLUDE.findall(block))
+        text.append(f"#pragma clang module begin blocks.block{k}\n{includes}namespace block{k} {{\n{body}\n}}\n#pragma clang module end\n")
+        submodules.append(f"block{k}")
+    # What is instantiated at the end must see what it is made of.
+    text += [f"#pragma clang module import {name}\n" for name in ["motet", "others", *(f"blocks.{each}" for each in submodules)]]
+    return "".join(text), "module blocks {\n" + "".join(f"module {each} {{ export * }}\n" for each in submodules) + "}\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
@@ -71,6 +89,7 @@ def main():
             sources.append((f"{page}:{line}", source))
             bare += [f"{page}:{line}: says {name}, and brings no <{header}>" for name, header in std_includes.missing(body, brought(front + body, include))]
 
+        alone = sources
         if "clang" in os.path.basename(options.compiler):
             named = set().union(*(INCLUDE.findall(source.read_text(encoding="utf-8")) for _, source in sources))
             everything = "".join(f"#include <{name}>\n" for name in sorted(named))
@@ -83,14 +102,20 @@ def main():
                 print(f"what the blocks include does not compile\n{read.stderr}{said}")
                 return 1
             flags += modules
+            text, submodules = together(sources)
+            whole, names = pathlib.Path(scratch, "blocks.cpp"), pathlib.Path(scratch, "blocks.modulemap")
+            whole.write_text(text, encoding="utf-8")
+            names.write_text(submodules, encoding="utf-8")
+            read = headers_alone.run([options.compiler, *flags, f"-fmodule-map-file={names}", "-fmodule-name=blocks", str(whole)])
+            alone = sources if read.returncode else []
 
         def compile_block(entry):
             return subprocess.run([options.compiler, *flags, str(entry[1])], capture_output=True, text=True, check=False)
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(compile_block, sources))
+            results = list(pool.map(compile_block, alone))
     failed = 0
-    for (place, _), result in zip(sources, results):
+    for (place, _), result in zip(alone, results):
         if result.returncode:
             failed += 1
             print(f"{place}: the block does not compile\n{result.stderr}")
