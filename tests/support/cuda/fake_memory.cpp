@@ -25,6 +25,7 @@ cudaError_t take(machine& m, void** found, std::size_t bytes, int gpu) {
   void* const at =
       mmap(nullptr, mapped + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return cudaErrorMemoryAllocation;
+  madvise(at, mapped, MADV_HUGEPAGE);  // each page that is closed or opened takes its time
   mprotect(at, mapped, PROT_READ | PROT_WRITE);
   std::memset(at, 0xff, std::min(mapped, most_filled));
   if (!m.open) mprotect(at, mapped, PROT_NONE);
