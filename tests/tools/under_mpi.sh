@@ -5,6 +5,6 @@ set -u
 ranks=$1
 shift
 command -v mpirun >/dev/null 2>&1 || { echo "mpirun is missing (Debian: openmpi-bin)"; exit 77; }
-# More ranks than processors are meant, and so is root in a container.
-OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+# More ranks than processors are meant, and so is root in a container; who waits lets others have its processor.
+OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
   timeout -k 5 60 mpirun -n "$ranks" "$@"
