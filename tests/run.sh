@@ -207,9 +207,9 @@ if [ -n "$nvcc" ]; then
   chips=OFF
   passes="--generate-code=arch=compute_80,code=[sm_80,sm_90]"
   run="^($(printf '%s' "$some" | tr ' ' '|'))\$"
-  # Kernels of processors are compiled by now.
-  compiled=
-  if [ -f build/release/libmotet_compiled.a ]; then compiled=$PWD/build/release/libmotet_compiled.a; fi
+  # What trains on processors is compiled by now.
+  compiled="$PWD/build/release/libmotet_compiled_ranks.a;$PWD/build/release/libmotet_compiled.a"
+  if [ ! -f build/release/libmotet_compiled_ranks.a ] || [ ! -f build/release/libmotet_compiled.a ]; then compiled=; fi
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     targets="headers.cuda gpu_tests"
     host="-O3 -DNDEBUG"
@@ -219,7 +219,7 @@ if [ -n "$nvcc" ]; then
   fi
   if CUDACXX=$nvcc cmake --preset cuda -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DCMAKE_CXX_FLAGS_RELEASE="$host" \
     -DCMAKE_CUDA_FLAGS_RELEASE="$host" -DCMAKE_CUDA_ARCHITECTURES="$chips" -DCMAKE_CUDA_FLAGS="$passes" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
-    -DMOTET_KERNELS_ARCHIVE="$compiled" \
+    -DMOTET_COMPILED_ARCHIVES="$compiled" \
     >build/cuda.configure.log 2>&1; then
     if [ "$run" = ON ] || [ "$jobs" -lt 2 ] || [ "${sanitize_configured:-1}" -ne 0 ]; then
       # shellcheck disable=SC2086

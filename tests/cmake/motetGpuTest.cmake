@@ -2,7 +2,7 @@
 #
 # Where MOTET_GPU_TESTS names some of them, those of kernels make one program, gpu.kernels, whose tests run its files one by one, as groups of unit tests do:
 # what they include is most of what nvcc takes for each. Where all are built, each is a program, so that one can be built and run by itself.
-set(MOTET_KERNELS_ARCHIVE "" CACHE FILEPATH "libmotet_compiled.a of another build of this tree, which GPU tests link and compile no kernels of processors")
+set(MOTET_COMPILED_ARCHIVES "" CACHE STRING "libmotet_compiled_ranks.a and libmotet_compiled.a of another build of this tree, which GPU tests link and compile neither")
 
 # motet_gpu_program(<name> <text>): the program <name>, of this text.
 function(motet_gpu_program name text)
@@ -10,12 +10,18 @@ function(motet_gpu_program name text)
   file(CONFIGURE OUTPUT ${source} CONTENT "#include <motet/backend/cpu/compiled.hpp>\n${text}" @ONLY)
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE motet::cuda motet_gpu_test_main)
-  if(MOTET_KERNELS_ARCHIVE)
-    target_compile_definitions(${name} PRIVATE MOTET_COMPILED_KERNELS=1)
-    target_link_libraries(${name} PRIVATE ${MOTET_KERNELS_ARCHIVE})
-  else()
-    target_link_libraries(${name} PRIVATE motet::compiled)
+  # What trains on processors is compiled elsewhere, as for whoever links motet::trainer: nvcc would read it three times. Tests of kernels have none of it.
+  set(compiled motet::compiled)
+  set(definitions MOTET_COMPILED_KERNELS=1)
+  if(name MATCHES "^gpu\\.(runtime|front|run)\\.")
+    set(compiled motet::trainer)
+    list(APPEND definitions MOTET_COMPILED_RANKS=1 MOTET_COMPILED_DATA=1)
   endif()
+  if(MOTET_COMPILED_ARCHIVES)
+    set(compiled ${MOTET_COMPILED_ARCHIVES})
+    target_compile_definitions(${name} PRIVATE ${definitions})
+  endif()
+  target_link_libraries(${name} PRIVATE ${compiled})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/laws ${PROJECT_SOURCE_DIR}/examples)
   target_compile_definitions(${name} PRIVATE MOTET_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
   # Checks by doctest, and code for processors that it does not read, draw these from nvcc's front end.

@@ -5,7 +5,6 @@
 #include <motet/backend/cuda/device/block.hpp>
 
 #include <functional>
-#include <type_traits>
 
 namespace motet::cuda {
 
@@ -48,7 +47,9 @@ void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
   if (shape.blocks == 0) return;
   static_assert(shared_memory_fits<Kernel>(),
                 "motet: a block of this kernel takes more shared memory than sm_80 has");
-  static_assert(std::is_trivially_copyable_v<Kernel>,
+  // The compiler's own word: the trait of the standard library makes five more types for each kernel, and what
+  // nvcc's front end takes for one grows with their number.
+  static_assert(__is_trivially_copyable(Kernel),
                 "motet: the members of a kernel are copied to the GPU as they are");
   if (shape.shared > 48 * 1024)
     check(cudaFuncSetAttribute(detail::run_kernel<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
