@@ -324,8 +324,8 @@ function(motet_unit_tests)
     elseif(MOTET_GROUP_SIZE GREATER_EQUAL 40)
       string(REGEX REPLACE "^(plan|schedule|jobs|data|format)/.*" "\\1" folder ${folder})
       string(REGEX REPLACE "^backend/(core|exchange|groups|transport)$" "backend" folder ${folder})
-      string(REGEX REPLACE "^(meta|strategy|model|tools|support)(/.*)?$" "model" folder ${folder})
-      string(REGEX REPLACE "^run$" "front" folder ${folder})
+      string(REGEX REPLACE "^(meta|strategy|model|support)(/.*)?$" "model" folder ${folder})
+      string(REGEX REPLACE "^(run|tools)$" "front" folder ${folder})
     endif()
     motet_group_kind(${kind} kind)
     # Trainers on emulated GPUs are two thirds of what either floor's tests compile.
@@ -352,8 +352,8 @@ function(motet_unit_tests)
     set(most ${MOTET_GROUP_SIZE})
     if(kind_of_${group} MATCHES "^kernels" AND most GREATER 3)
       set(most 3)  # each has all instruction sets
-    elseif(group MATCHES "^tests\\.(nn|data)" AND most GREATER 60)
-      set(most 60)  # nets have layers of their own; in all files of data together two functions called bytes_of meet
+    elseif(group MATCHES "^tests\\.nn" AND most GREATER 60)
+      set(most 60)  # nets have layers of their own
     elseif(kind_of_${group} MATCHES "\\.bare")
       list(LENGTH files_of_${group} most)  # each has all searches
     endif()

@@ -59,6 +59,6 @@ inline std::string code_of(const std::function<void()>& work) {
   return {};
 }
 
-inline std::span<const std::uint8_t> bytes_of(std::string_view text) {
+inline std::span<const std::uint8_t> bytes_of_text(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }

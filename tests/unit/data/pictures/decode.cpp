@@ -12,17 +12,17 @@ using namespace motet;
 TEST_CASE("the bytes tell the format") {
   const bitmap made = noise_picture(6, 4, 2);
   bitmap read;
-  decode_picture(bytes_of(encode_ppm(made)), read);
+  decode_picture(bytes_of_text(encode_ppm(made)), read);
   CHECK(read == made);
   if (has_png) {
-    decode_picture(bytes_of(encode_png(made)), read);
+    decode_picture(bytes_of_text(encode_png(made)), read);
     CHECK(read == made);
   }
   if (has_jpeg) {
-    decode_picture(bytes_of(encode_jpeg(made)), read);
+    decode_picture(bytes_of_text(encode_jpeg(made)), read);
     CHECK(read.width == 6);
   }
-  CHECK(code_of([&] { decode_picture(bytes_of("GIF89a"), read); }) == "MT-D05");
+  CHECK(code_of([&] { decode_picture(bytes_of_text("GIF89a"), read); }) == "MT-D05");
   CHECK(code_of([&] { decode_picture({}, read); }) == "MT-D05");
   CHECK(is_picture_field("jpg"));
   CHECK(!is_picture_field("seg.png"));

@@ -22,7 +22,7 @@ TEST_CASE("JPEG there and nearly back, or a word about the library") {
     return;
   }
   const std::string bytes = encode_jpeg(made);
-  decode_jpeg(bytes_of(bytes), read);
+  decode_jpeg(bytes_of_text(bytes), read);
   REQUIRE(read.width == 40);
   REQUIRE(read.height == 24);
   int worst = 0;
@@ -34,11 +34,11 @@ TEST_CASE("JPEG there and nearly back, or a word about the library") {
   for (std::size_t length = 0; length < bytes.size() - 2; ++length) {
     const std::string cut = bytes.substr(0, length);
     CAPTURE(length);
-    REQUIRE(code_of([&] { decode_jpeg(bytes_of(cut), read); }) == "MT-D05");
+    REQUIRE(code_of([&] { decode_jpeg(bytes_of_text(cut), read); }) == "MT-D05");
   }
-  CHECK(code_of([&] { decode_jpeg(bytes_of(bytes), read, {39, 10000}); }) == "MT-D05");
+  CHECK(code_of([&] { decode_jpeg(bytes_of_text(bytes), read, {39, 10000}); }) == "MT-D05");
   CHECK(code_of([&] { encode_jpeg(bitmap{}); }) == "MT-D08");
   // After all those errors the decoder still works.
-  decode_jpeg(bytes_of(bytes), read);
+  decode_jpeg(bytes_of_text(bytes), read);
   CHECK(read.width == 40);
 }

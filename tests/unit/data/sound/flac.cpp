@@ -21,13 +21,13 @@ std::string flac(const std::string& name) {
   const auto bytes = goldens().at("flac_" + name).bytes;
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-std::span<const std::uint8_t> bytes_of(const std::string& from) {
+std::span<const std::uint8_t> bytes_of_flac(const std::string& from) {
   return {reinterpret_cast<const std::uint8_t*>(from.data()), from.size()};
 }
 std::string refusal(const std::string& bytes, const sound_limits& limits = {}) {
   waveform out;
   try {
-    decode_flac(bytes_of(bytes), out, limits);
+    decode_flac(bytes_of_flac(bytes), out, limits);
   } catch (const error& problem) {
     return problem.what();
   }
@@ -46,7 +46,7 @@ TEST_CASE("files of libFLAC have the numbers that it reads from them") {
     INFO(name);
     const std::string file = flac(name);
     waveform got;
-    decode_flac(bytes_of(file), got);
+    decode_flac(bytes_of_flac(file), got);
     CHECK(got.rate == rate);
     const stored_tensor& want = goldens().at("values_" + name);
     std::vector<float> values(static_cast<std::size_t>(want.elements()));
