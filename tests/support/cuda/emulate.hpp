@@ -12,9 +12,40 @@
 
 #include <motet/backend/cuda/device/launch.hpp>
 
+#include <cstdint>
+#include <string_view>
 #include <typeinfo>
+#include <vector>
 
 namespace motet::cuda {
+
+#if !__has_builtin(__builtin_clear_padding)
+// Hears of each member of a kernel, as text would be made of it: addresses by "%p", arrays by theirs.
+struct member_addresses {
+  std::vector<std::uintptr_t> told;
+
+  template <class... Parts>
+  static void hear(member_addresses& of, std::string_view form, const Parts&... parts) {
+    if (form.find("%p") != form.npos) (of.add(parts), ...);
+  }
+
+ private:
+  template <class T>
+  void add(T* at) {
+    told.push_back(reinterpret_cast<std::uintptr_t>(at));
+  }
+  template <class T, std::size_t N>
+  void add(T (*at)[N]) {
+    for (auto& each : *at) {
+      if constexpr (std::is_class_v<T>) __builtin_dump_struct(&each, hear, *this);
+      if constexpr (std::is_array_v<T>) add(&each);
+      if constexpr (std::is_pointer_v<T>) add(each);
+    }
+  }
+  template <class T>
+  void add(const T&) {}
+};
+#endif
 
 template <class Kernel>
 struct emulator {
@@ -27,15 +58,20 @@ struct emulator {
     if constexpr (requires { Kernel::most_threads; }) what.most_threads = Kernel::most_threads;
     what.name = typeid(Kernel).name();
     Kernel sent = kernel;
-#if defined(__has_builtin) && __has_builtin(__builtin_clear_padding)
-    __builtin_clear_padding(&sent);  // what it holds may look like an address
-#endif
     what.kernel = &sent;
     what.bytes = sizeof(Kernel);
     what.run = [](const void* from, emulation::emulated_thread& self) {
       (*static_cast<const Kernel*>(from))(self);
     };
+    // What lies between members may look like an address.
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(&sent);
     emulation::launch(stream, what);
+#else
+    member_addresses members;
+    __builtin_dump_struct(&sent, member_addresses::hear, members);
+    emulation::launch(stream, what, &members.told);
+#endif
     check(cudaGetLastError(), "launch");
   }
 };

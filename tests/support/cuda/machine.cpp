@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -408,13 +409,15 @@ void call(cudaStream_t stream, std::function<void()> run, std::function<bool()> 
 namespace {
 // Words of the arguments that are addresses of memory here must be such that a GPU could use them. False
 // where it is not sure.
-void look_at_arguments(const kernel_call& what) {
+void look_at_arguments(const kernel_call& what, const std::vector<std::uintptr_t>* addresses) {
   const long page = sysconf(_SC_PAGESIZE);
   for (std::size_t at = 0; at + 8 <= what.bytes; at += 8) {
     std::uintptr_t word = 0;
     std::memcpy(&word, static_cast<const char*>(what.kernel) + at, 8);
     if (word < 0x500000000000ull || word >= 0xffffffffffffull)
       continue;  // pairs of numbers; programs, heaps and stacks lie between
+    if (addresses != nullptr && std::find(addresses->begin(), addresses->end(), word) == addresses->end())
+      continue;
     if (memory_kind_of(reinterpret_cast<const void*>(word)) != memory_kind::pageable) continue;
     unsigned char core = 0;
     if (mincore(reinterpret_cast<void*>(word / static_cast<unsigned long>(page) *
@@ -427,7 +430,7 @@ void look_at_arguments(const kernel_call& what) {
 }
 }  // namespace
 
-void launch(cudaStream_t stream, const kernel_call& what) {
+void launch(cudaStream_t stream, const kernel_call& what, const std::vector<std::uintptr_t>* addresses) {
   if (entering("cudaLaunchKernel") != cudaSuccess) return;
   const auto& shape = what.shape;
   if (shape.blocks <= 0 || shape.blocks > 0x7fffffff || shape.threads <= 0 || shape.threads > 1024 ||
@@ -446,7 +449,7 @@ void launch(cudaStream_t stream, const kernel_call& what) {
     said(cudaErrorInvalidValue);
     return;
   }
-  look_at_arguments(what);
+  look_at_arguments(what, addresses);
   auto& m = machine::one();
   machine::lock held(m.guard);
   auto* const on = m.stream_of(stream);

@@ -5,9 +5,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 // The machine that the fake CUDA runtime plays: GPUs without a GPU. Work on streams is queued and runs when
 // the host waits for something, in any order that streams and events allow; which one is drawn from a seed,
@@ -79,8 +81,10 @@ struct kernel_call {
   std::size_t bytes = 0;
   void (*run)(const void* kernel, emulated_thread& self) = nullptr;
 };
-// As a kernel's launch: errors are found by cudaGetLastError().
-void launch(cudaStream_t stream, const kernel_call& what);
+// As a kernel's launch: errors are found by cudaGetLastError(). Every word of the kernel may be an address, or
+// those alone that are among these.
+void launch(cudaStream_t stream, const kernel_call& what,
+            const std::vector<std::uintptr_t>* addresses = nullptr);
 
 // Runs all blocks of a kernel here and now; `random` decides their order, and that of their threads.
 void run_blocks(const kernel_call& what, std::uint64_t random);

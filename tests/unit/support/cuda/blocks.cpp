@@ -10,7 +10,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <set>
+#include <string>
 #include <vector>
 
 // Of the emulation itself: what it must not let pass.
@@ -69,6 +72,23 @@ struct follows {
   void operator()(Thread& self) const {
     if (self.number() == 0) *to = *from;
   }
+};
+// Addresses in a base, in private, in arrays of either kind, and beside bytes that are no member's.
+class hides {
+ public:
+  hides() = default;
+  explicit hides(const float* at) : at_(at) {}
+
+ private:
+  const float* at_ = nullptr;
+};
+struct scattered : hides {
+  bool first = true;
+  alignas(16) const float* each[2][2] = {};
+  std::array<hides, 2> hidden = {};
+  hides shown[2] = {};
+  template <class Thread>
+  void operator()(Thread&) const {}
 };
 
 // Two groups of a number each come in the background; `open` groups are not waited for, and what is there is
@@ -234,6 +254,28 @@ TEST_CASE("kernels may not follow pointers to pageable or freed memory") {
           gone = motet::cuda::buffer<float>(8).data();
           run(follows{gone, to.data()}, {1, 32, 0});
         }).says("memory that was freed"));
+}
+
+TEST_CASE("addresses are found wherever a kernel holds them, and not between its members") {
+  static_assert(sizeof(scattered) == 80);
+  const float on_stack = 1;
+  const hides address(&on_stack);
+  alignas(16) std::array<hides, 10> bytes;
+  for (const unsigned at : {0u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u}) {
+    bytes.fill(hides());
+    bytes[at] = address;
+    scattered kernel;
+    std::memcpy(static_cast<void*>(&kernel), bytes.data(), sizeof kernel);
+    const std::string where = "argument at byte " + std::to_string(8 * at) + " points to pageable";
+    CAPTURE(where);
+    CHECK(in_child([&] { run(kernel, {1, 32, 0}); }).says(where.c_str()));
+  }
+  bytes.fill(hides());
+  bytes[1] = address;
+  scattered kernel;
+  std::memcpy(static_cast<void*>(&kernel), bytes.data(), sizeof kernel);
+  kernel.first = true;
+  run(kernel, {1, 32, 0});
 }
 
 TEST_CASE("launches beyond what a GPU allows are refused") {
