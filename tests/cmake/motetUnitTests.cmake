@@ -274,7 +274,8 @@ function(motet_unit_tests)
   endif()
   # What steers takes longer to compile than it runs; and models of one program, which include and instantiate much the same, are compiled as one.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
-    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_pipeline profile draw embed export_hf import_hf compare_runs)
+    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_pipeline profile draw embed export_hf import_hf compare_runs
+                     pack produce schedule_explorer)
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
       endif()
