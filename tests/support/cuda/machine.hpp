@@ -81,8 +81,8 @@ struct kernel_call {
   std::size_t bytes = 0;
   void (*run)(const void* kernel, emulated_thread& self) = nullptr;
 };
-// As a kernel's launch: errors are found by cudaGetLastError(). Every word of the kernel may be an address, or
-// those alone that are among these.
+// As a kernel's launch: errors are found by cudaGetLastError(). Every word of the kernel may be an address,
+// or those alone that are among these.
 void launch(cudaStream_t stream, const kernel_call& what,
             const std::vector<std::uintptr_t>* addresses = nullptr);
 

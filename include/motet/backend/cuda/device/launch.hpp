@@ -47,8 +47,8 @@ void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
   if (shape.blocks == 0) return;
   static_assert(shared_memory_fits<Kernel>(),
                 "motet: a block of this kernel takes more shared memory than sm_80 has");
-  // The compiler's own word: the trait of the standard library makes five more types for each kernel, and what
-  // nvcc's front end takes for one grows with their number.
+  // The compiler's own word: the trait of the standard library makes five more types for each kernel, and
+  // what nvcc's front end takes for one grows with their number.
   static_assert(__is_trivially_copyable(Kernel),
                 "motet: the members of a kernel are copied to the GPU as they are");
   if (shape.shared > 48 * 1024)
