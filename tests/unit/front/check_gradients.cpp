@@ -16,7 +16,7 @@ namespace {
 
 using right = linear<5, 3>;
 
-// Two wrong layers: one number of the bias is doubled; one of dx is none.
+// Two wrong layers: one number of the bias is doubled; one of dx is no number.
 struct wrong_bias : right {
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, saved<N>& s,
@@ -30,6 +30,23 @@ struct wrong_input : right {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, DX dx, saved<N>& s) {
     right::backward_input(ctx, w, seq, x, dy, dx, s);
     if (!ctx.measuring()) dx.data[0] = NAN;
+  }
+};
+// This one adds to dx what it keeps and never wrote.
+struct unwritten : right {
+  template <class N>
+  struct saved : right::saved<N> {
+    typename N::value* never = nullptr;
+  };
+  template <class N, class C>
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
+    right::reserve<N>(ctx, seq, s);
+    s.never = ctx.memory.template take<typename N::value>(1);
+  }
+  template <class C, class N, class X, class DY, class DX>
+  static void backward_input(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, DX dx, saved<N>& s) {
+    right::backward_input(ctx, w, seq, x, dy, dx, s);
+    if (!ctx.measuring()) dx.data[0] += *s.never;
   }
 };
 
@@ -69,6 +86,9 @@ TEST_CASE("a wrong gradient is told by the name of its parameter, its element, a
   const gradient_report input = check_gradients<wrong_input>(sequences{1, 1, nullptr});
   REQUIRE_EQ(input.wrong.size(), 1u);
   CHECK_EQ(input.wrong[0].text().find("x, element 0: got nan, wanted "), 0u);
+  const gradient_report memory = check_gradients<unwritten>(sequences{1, 1, nullptr});
+  REQUIRE_EQ(memory.wrong.size(), 1u);
+  CHECK(std::isnan(memory.wrong[0].got));
 }
 
 TEST_CASE("a loss is right whole, and as ranks share it") {

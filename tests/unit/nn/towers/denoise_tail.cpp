@@ -21,7 +21,8 @@ TEST_CASE("what says nothing loses all of the way to noise, times the share of a
   CHECK(rows.rows() == 15);
   const std::vector<double> w(as_size(tail::parameter_size), 0.0), x(15 * 8, 0.5);
   std::vector<double> lost(3, -1.0);
-  trial::run([&](cpu::context& ctx) {
+  buffer<std::byte> room;
+  trial::run(room, [&](cpu::context& ctx) {
     tail::infer(ctx, weights<fp64>{w.data()}, rows, view<const double, 8>(x.data(), 15),
                 view<double, 1>(lost.data(), 3));
   });

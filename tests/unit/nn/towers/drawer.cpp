@@ -59,7 +59,8 @@ TEST_CASE("what it says of pictures that came noised is what PyTorch's net says"
   batch.classes = classes.data();
   const laws::reals w = file().flat(layer::parameters_of<net>(), net::parameter_size, "net/w/");
   std::vector<double> said(6 * 4 * 48);
-  trial::run([&](cpu::context& ctx) {
+  buffer<std::byte> room;
+  trial::run(room, [&](cpu::context& ctx) {
     net::infer(ctx, weights<fp64>{w.data()}, batch, view<double, 48>(said.data(), 6 * 4));
   });
   CHECK_LE(laws::apart(said, file().at("velocity/y")), 1e-6);
