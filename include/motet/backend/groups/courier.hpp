@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/sleepers.hpp>
 #include <motet/backend/groups/noted_wait.hpp>
 #include <motet/backend/groups/turns.hpp>
 
@@ -35,8 +36,8 @@ class courier {
   courier& operator=(const courier&) = delete;
   ~courier() {
     ends_.store(true, std::memory_order_relaxed);
-    sent_.fetch_add(1, std::memory_order_release);
-    sent_.notify_one();
+    sent_.fetch_add(1, std::memory_order_seq_cst);
+    asleep_.wake(sent_);
     thread_.join();
   }
 
@@ -51,8 +52,8 @@ class courier {
     errand& one = errands_[now % room];
     ::new (static_cast<void*>(one.call)) Call(call);
     one.run = [](std::byte* held) { (*std::launder(reinterpret_cast<Call*>(held)))(); };
-    sent_.store(now + 1, std::memory_order_release);
-    sent_.notify_one();
+    sent_.store(now + 1, std::memory_order_seq_cst);
+    asleep_.wake(sent_);
     return now;
   }
   // Until this one is done; throws what went wrong with it, or with one before.
@@ -88,7 +89,7 @@ class courier {
     for (;;) {
       const number done = done_.load(std::memory_order_acquire);
       if (static_cast<std::int32_t>(done - which) > 0) return;
-      done_.wait(done, std::memory_order_acquire);
+      asleep_.sleep_while(done_, done);
     }
   }
   void require_success() const {
@@ -96,7 +97,7 @@ class courier {
   }
   void work() {
     for (number next = 0;; ++next) {
-      sent_.wait(next, std::memory_order_acquire);
+      asleep_.sleep_while(sent_, next);
       if (ends_.load(std::memory_order_relaxed)) return;
       if (!failed_.load(std::memory_order_relaxed)) {
         take_over_(end_);
@@ -107,8 +108,8 @@ class courier {
           failed_.store(true, std::memory_order_release);
         }
       }
-      done_.store(next + 1, std::memory_order_release);
-      done_.notify_one();
+      done_.store(next + 1, std::memory_order_seq_cst);
+      asleep_.wake(done_);
     }
   }
 
@@ -117,6 +118,7 @@ class courier {
   void (*take_over_)(void*);
   errand errands_[room];
   std::atomic<number> sent_{0}, done_{0};
+  sleepers asleep_;
   std::atomic<bool> ends_{false}, failed_{false};
   std::exception_ptr failure_;
   std::thread thread_;  // last: it uses the rest at once

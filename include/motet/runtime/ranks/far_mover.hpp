@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/sleepers.hpp>
 #include <motet/runtime/state/far_memory.hpp>
 
 #include <atomic>
@@ -43,7 +44,7 @@ class far_mover {
   bool is_busy() const { return state_.load(std::memory_order_relaxed) != idle; }
   // Waits until no move is under way: then memory may be given back.
   void rest() {
-    state_.wait(asked, std::memory_order_acquire);
+    asleep_.sleep_while(state_, static_cast<std::uint32_t>(asked));
     state_.store(idle, std::memory_order_relaxed);
   }
 
@@ -51,14 +52,14 @@ class far_mover {
   enum state : std::uint32_t { idle, asked, done, over };
 
   void tell(state next) {
-    state_.store(next, std::memory_order_release);
-    state_.notify_all();
+    state_.store(next, std::memory_order_seq_cst);
+    asleep_.wake(state_);
   }
   void work() {
     for (;;) {
       std::uint32_t seen = state_.load(std::memory_order_acquire);
       while (seen != asked && seen != over) {
-        state_.wait(seen, std::memory_order_acquire);
+        asleep_.sleep_while(state_, seen);
         seen = state_.load(std::memory_order_acquire);
       }
       if (seen == over) return;
@@ -76,6 +77,7 @@ class far_mover {
   void (*wake_)(void*);
   far_move now_;
   std::atomic<std::uint32_t> state_{idle};
+  sleepers asleep_;
   std::exception_ptr failure_;
   std::thread thread_;  // last: it uses the rest at once
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/make_threads.hpp>
+#include <motet/backend/core/sleepers.hpp>
 #include <motet/meta/config.hpp>
 
 #include <atomic>
@@ -67,6 +68,7 @@ class team {
   std::atomic<int> running_{0};
   std::atomic<int> arrived_{0};
   std::atomic<unsigned> turn_{0};
+  sleepers asleep_;
   std::atomic<bool> abandoned_{false};
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -97,12 +99,11 @@ MOTET_BODY void team::tell_end() {
 }
 
 namespace detail {
-// Spins shortly, as shares are even, then yields, as cores may be shared, and sleeps when that took long: who
-// sleeps has a core as soon as it is woken, and who yields one after all that ran instead have had their
-// time. What was written before the word changed is asked for once it has: the thread sanitizer pays for each
-// time.
+// Spins shortly, as shares are even, then yields, as cores may be shared, and sleeps when that took long
+// (backend/core/sleepers.hpp). What was written before the word changed is asked for once it has: the thread
+// sanitizer pays for each time.
 template <class Word>
-void wait_while(const std::atomic<Word>& word, Word is) {
+void wait_while(const std::atomic<Word>& word, Word is, const sleepers& others) {
   constexpr int spins = 4000;
   constexpr auto patience = std::chrono::milliseconds(1);
   const auto changed = [&] {
@@ -111,11 +112,11 @@ void wait_while(const std::atomic<Word>& word, Word is) {
   for (int spin = 0; spin < spins; ++spin)
     if (changed()) return;
   const auto end = std::chrono::steady_clock::now() + patience;
-  do {
-    std::this_thread::yield();
+  while (yield_shortly()) {
     if (changed()) return;
-  } while (std::chrono::steady_clock::now() < end);
-  word.wait(is, std::memory_order_acquire);
+    if (std::chrono::steady_clock::now() >= end) break;
+  }
+  others.sleep_while(word, is);
 }
 }  // namespace detail
 
@@ -127,7 +128,8 @@ MOTET_BODY void team::run_job() {
   }
   wake_.notify_all();
   call(0);
-  for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) detail::wait_while(running_, left);
+  for (int left; (left = running_.load(std::memory_order_acquire)) != 0;)
+    detail::wait_while(running_, left, asleep_);
   if (failure_) {
     abandoned_.store(false, std::memory_order_relaxed);
     arrived_.store(0, std::memory_order_relaxed);
@@ -142,13 +144,13 @@ MOTET_BODY void team::barrier() {
     next_turn();
     return;
   }
-  if (!abandoned_.load(std::memory_order_acquire)) detail::wait_while(turn_, turn);
+  if (!abandoned_.load(std::memory_order_acquire)) detail::wait_while(turn_, turn, asleep_);
   if (abandoned_.load(std::memory_order_acquire)) throw left_alone{};
 }
 // Who is about to sleep sees the new turn, or is seen by whoever wakes.
 MOTET_BODY void team::next_turn() {
   turn_.fetch_add(1, std::memory_order_seq_cst);
-  turn_.notify_all();
+  asleep_.wake(turn_);
 }
 MOTET_BODY void team::call(int thread) {
   try {
@@ -166,7 +168,7 @@ MOTET_BODY void team::call(int thread) {
 MOTET_BODY bool team::comes(unsigned seen) const {
   for (int spin = 0; spin < 4200; ++spin) {
     if (generation_.load(std::memory_order_relaxed) != seen) return true;
-    if (spin > 4000) std::this_thread::yield();
+    if (spin > 4000 && !yield_shortly()) return false;
   }
   return false;
 }
@@ -180,7 +182,7 @@ MOTET_BODY void team::work(int thread) {
     seen = generation_.load(std::memory_order_acquire);
     if (stop_) return;
     call(thread);
-    if (running_.fetch_sub(1, std::memory_order_seq_cst) == 1) running_.notify_one();
+    if (running_.fetch_sub(1, std::memory_order_seq_cst) == 1) asleep_.wake(running_);
   }
 }
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/sleepers.hpp>
 #include <motet/backend/groups/concepts.hpp>
 #include <motet/backend/groups/turns.hpp>
 
@@ -45,7 +46,7 @@ class world {
   void ring(std::int32_t rank) {
     bell& b = bells_[as_size(rank)];
     b.count.fetch_add(1, std::memory_order_seq_cst);
-    if (b.asleep.load(std::memory_order_seq_cst) > 0) b.count.notify_all();
+    b.asleep.wake(b.count);
   }
   // All threads of a rank have slept since this moment or longer, and no bell has rung for them. Those whose
   // bell has rung are awake, though they may not have had a processor since.
@@ -65,7 +66,7 @@ class world {
   static constexpr clock::rep awake = 0;
   struct alignas(64) bell {
     std::atomic<std::uint32_t> count{0};
-    std::atomic<int> asleep{0};            // threads of its rank
+    sleepers asleep;                       // threads of its rank
     std::atomic<std::uint32_t> heard{0};   // the count over which they fell asleep
     int over_heard = 0;                    // how many did, for whoever has the rank's turn
     std::atomic<clock::rep> since{awake};  // when the last of all did
@@ -183,16 +184,12 @@ class endpoint {
     apart([&] {
       for (int spin = 0; spin < spins_; ++spin) {
         if (bell.count.load(std::memory_order_relaxed) != seen) break;
-        if (spin % 64 == 63) std::this_thread::yield();
+        if (spin % 64 == 63 && !yield_shortly()) break;
       }
     });
     if (bell.count.load(std::memory_order_acquire) == seen) {
       bell.fall_asleep(seen, turns_.threads());
-      apart([&] {
-        bell.asleep.fetch_add(1, std::memory_order_seq_cst);
-        bell.count.wait(seen, std::memory_order_seq_cst);
-        bell.asleep.fetch_sub(1, std::memory_order_relaxed);
-      });
+      apart([&] { bell.asleep.sleep_while(bell.count, seen); });
       bell.wake_up(seen);
     }
     if (world_.is_stopped()) throw world::stopped{};
