@@ -34,10 +34,9 @@ void wait_for_all(benchmark::State& state, int threads, isize others, isize micr
   cpu::team crew(threads);
   bench::series rates;
   for (auto _ : state) {
-    isize barriers = 0;
+    isize rounds = 0;
     std::atomic<bool> goes_on{true};
-    bench::series took;
-    state.SetIterationTime(took.take([&] {
+    const double took = bench::series().take([&] {
       const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
       crew.run([&](int thread) {
         const double each = 1e-6 * static_cast<double>(microseconds) * (thread == 0 ? 1 : 0.7);
@@ -46,14 +45,15 @@ void wait_for_all(benchmark::State& state, int threads, isize others, isize micr
           }
           crew.barrier();
           if (thread == 0) {
-            ++barriers;
+            ++rounds;
             goes_on.store(std::chrono::steady_clock::now() < end, std::memory_order_relaxed);
           }
           crew.barrier();
         }
       });
-    }));
-    rates.add(static_cast<double>(barriers) / took.median());
+    });
+    state.SetIterationTime(took);
+    rates.add(static_cast<double>(rounds) / took);
   }
   over = true;
   for (std::thread& each : beside) each.join();

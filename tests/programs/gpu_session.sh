@@ -39,12 +39,11 @@ if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
 fi
 [ ! -e results ] || fail "something was written"
 
-# The build's own fake runtime and kernels of processors, if they were made; clang compiles what is not optimised in half of the time.
-. "$MOTET_SOURCE/tests/tools/packages.sh"
-clang=$(motet_llvm_16 clang++)
+# The build's own fake runtime and kernels of processors, if they were made; clang, where it is found, compiles what is not optimised in half of the
+# time.
 fakes=$(find "$1/.." -name libmotet_fake_cuda.a 2>/dev/null | head -1)
 kernels=$(find "$1/.." -name libmotet_compiled.a 2>/dev/null | head -1)
-env ${clang:+"MOTET_CXX=$clang"} ${fakes:+"MOTET_FAKES=$fakes"} ${kernels:+"MOTET_COMPILED_KERNELS=$kernels"} sh "$script" --rehearse --brief --scratch "$here/rehearsal" >out 2>err
+env ${MOTET_READER:+"MOTET_CXX=$MOTET_READER"} ${fakes:+"MOTET_FAKES=$fakes"} ${kernels:+"MOTET_COMPILED_KERNELS=$kernels"} sh "$script" --rehearse --brief --scratch "$here/rehearsal" >out 2>err
 status=$?
 [ $status -ne 77 ] || { cat out && exit 77; }
 [ $status -eq 0 ] || fail "the rehearsal ends with $status"

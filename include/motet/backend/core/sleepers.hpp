@@ -14,9 +14,9 @@
 
 namespace motet {
 
-// Threads that sleep until a word changes, and whoever wakes them when it has. A system gives a processor at
-// once to who is woken, and to who yields one after all others had their turn, which is milliseconds each
-// where a program has less processors than it thinks; std::atomic's wait yields before it sleeps, so this
+// Threads sleep here until a word changes, and whoever changes it wakes them. A system gives a processor at
+// once to who is woken, but to who yields one after all others had their turn, which is milliseconds each
+// where a program has fewer processors than it thinks. std::atomic's wait yields before it sleeps, so this
 // does not use it.
 // Asks for: the word is changed by operations that are sequentially consistent, and wake() comes behind each.
 // Memory: a number.
@@ -43,7 +43,7 @@ class sleepers {
     }
     count_.fetch_sub(1, std::memory_order_relaxed);
   }
-  // Costs nothing but a look where nobody sleeps.
+  // Wakes all who sleep; where nobody does it costs a look.
   template <class Word>
   void wake(std::atomic<Word>& word) const {
     if (count_.load(std::memory_order_seq_cst) == 0) return;

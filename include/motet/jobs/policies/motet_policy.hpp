@@ -62,7 +62,7 @@ class motet_policy {
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_gap_; }
   isize choices_made() const { return solved_; }
-  // So many jobs were to choose from the last time.
+  // The last choice was among so many jobs.
   std::size_t called() const { return who_.size(); }
   template <class With>
   void remembers(With& with) {

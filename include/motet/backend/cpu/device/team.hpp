@@ -103,7 +103,7 @@ namespace detail {
 // (backend/core/sleepers.hpp). What was written before the word changed is asked for once it has: the thread
 // sanitizer pays for each time.
 template <class Word>
-void wait_while(const std::atomic<Word>& word, Word is, const sleepers& others) {
+void wait_while(const std::atomic<Word>& word, Word is, const sleepers& asleep) {
   constexpr int spins = 4000;
   constexpr auto patience = std::chrono::milliseconds(1);
   const auto changed = [&] {
@@ -116,7 +116,7 @@ void wait_while(const std::atomic<Word>& word, Word is, const sleepers& others) 
     if (changed()) return;
     if (std::chrono::steady_clock::now() >= end) break;
   }
-  others.sleep_while(word, is);
+  asleep.sleep_while(word, is);
 }
 }  // namespace detail
 
