@@ -20,21 +20,19 @@ fail() {
   failures="$failures
   $1"
 }
-# What all processes that ended computed, in seconds of a core. `times` tells it of the shell that runs it, which a command substitution is not.
-computed() {
-  times >build/times.txt
-  awk 'NR == 2 { gsub(/s/, ""); for (i = 1; i <= 2; ++i) { split($i, at, "m"); n += 60 * at[1] + at[2] } } END { printf "%.1f\n", n }' build/times.txt >build/computed.txt
-  read -r computed <build/computed.txt || computed=0
-}
-# begin, and later phase build|tests NAME PARTS...: for the table at the end of a run.
-begin() {
-  computed
-  began=$(date +%s) computed_before=$computed
-}
-phase() {
-  computed
-  awk -v begin="$began" -v end="$(date +%s)" -v before="$computed_before" -v now="$computed" -v what="$*" 'BEGIN { print begin, end, now - before, what }' >>build/phases.txt
-}
+# measured "build|tests NAME PARTS..." COMMAND...: tells for the table at the end of a run when the command ran and what its processes computed, in seconds of
+# a core, which a shell knows of its own children.
+measured() (
+  what=$1
+  shift
+  began=$(date +%s)
+  "$@" 3>&-
+  status=$?
+  times >"build/times.${what%% *}.txt"
+  awk -v began="$began" -v end="$(date +%s)" -v what="$what" 'NR == 2 { gsub(/s/, ""); for (i = 1; i <= 2; ++i) { split($i, at, "m"); n += 60 * at[1] + at[2] } }
+    END { printf "%d %d %.1f %s\n", began, end, n, what }' "build/times.${what%% *}.txt" >>build/phases.txt
+  exit $status
+)
 finish() {
   if [ -s build/phases.txt ] && [ -n "${python:-}" ]; then
     say "where the time went"
@@ -46,18 +44,30 @@ finish() {
   [ $failed -eq 0 ]
   exit
 }
-# build NAME PRESET [arguments of the build tool]: a failed build is a failure, but what was built is still tested.
+# What is compiled and linked tells its seconds of a core, through a compiler cache where there is one.
+seconds="sh;$PWD/tests/tools/core_seconds.sh" cache=
+if motet_has_program ccache; then cache=";ccache"; fi
+configure() {
+  preset=$1
+  shift
+  CMAKE_CXX_COMPILER_LAUNCHER=$seconds$cache CMAKE_CUDA_COMPILER_LAUNCHER=$seconds$cache CMAKE_CXX_LINKER_LAUNCHER=$seconds \
+    cmake --preset "$preset" -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" "$@" >"build/$preset.configure.log" 2>&1
+}
+# build NAME PRESET JOBS [arguments of the build tool]; a failed build is a failure, but what was built is still tested.
 build() {
   name=$1
   preset=$2
-  shift 2
-  begin
-  cmake --build --preset "$preset" --parallel "$jobs" "$@" -- -k 0 >"build/$name.log" 2>&1 || not_built "$name"
-  phase build "$name" "$preset"
+  at_once=$3
+  shift 3
+  measured "build $name $preset" $patiently cmake --build --preset "$preset" --parallel "$at_once" "$@" -- -k 0 >"build/$name.log" 2>&1
 }
 not_built() {
   grep -E 'error|FAILED|undefined reference' "build/$1.log" | head -40
   fail "build $1 (build/$1.log)"
+}
+not_configured() {
+  tail -20 "build/$1.configure.log"
+  fail "configure $1"
 }
 # check NAME PRESET [arguments of ctest]
 check() {
@@ -66,10 +76,8 @@ check() {
   shift 2
   results=$PWD/build/$name.xml
   rm -f "$results"
-  begin
-  # Some tests wait for each other's processes or for a clock, so one more than there are processors runs.
-  $without_aslr ctest --preset "$preset" --parallel $((jobs + 1)) --output-junit "$results" "$@" >"build/$name.tests.log" 2>&1
-  phase tests "$name" "$name"
+  # Some tests wait for each other's processes or for a clock. Where no build takes what is left then, one more than there are processors runs.
+  measured "tests $name $name" $without_aslr ctest --preset "$preset" --parallel $((jobs + alone)) --output-junit "$results" "$@" >"build/$name.tests.log" 2>&1
   if [ ! -s "$results" ]; then
     tail -20 "build/$name.tests.log"
     fail "tests $name did not run"
@@ -101,6 +109,8 @@ check() {
 mkdir -p build
 rm -f build/phases.txt
 without_aslr=
+patiently=
+alone=1
 jobs=$(nproc 2>/dev/null || echo 2)
 
 say "packages"
@@ -142,16 +152,15 @@ instrumenting() {
 if [ "${1:-}" = --quick ]; then
   say "quick: unit tests, without sanitizers"
   base=$(git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)
-  if cmake --preset quick -DCMAKE_CXX_COMPILER="${clang:-c++}" -DMOTET_GROUP_SIZE=20 -DMOTET_PYTHON="$python" >build/quick.configure.log 2>&1; then
+  if configure quick -DCMAKE_CXX_COMPILER="${clang:-c++}" -DMOTET_GROUP_SIZE=20; then
     affected=$("$python" tests/tools/affected.py "$base" <build/quick/tests/unit_tests.txt)
     groups=$(echo "$affected" | sed -n 1p)
     if [ -n "$groups" ]; then tests="^($(echo "$affected" | sed -n 2p | sed 's/\./[.]/g; s/ /|/g'))\$"; else groups=unit_tests tests=; fi
     # shellcheck disable=SC2086
-    build quick quick --target $groups errors_page
+    build quick quick "$jobs" --target $groups errors_page || not_built quick
     if [ -n "$tests" ]; then check quick quick -R "$tests|^tree[.](floors|format|errors)"; else check quick quick -L '^unit$|^tree$' -LE '^emulated$' -E 'docs_compile|docs_run|tidy'; fi
   else
-    tail -20 build/quick.configure.log
-    fail "configure quick"
+    not_configured quick
   fi
   finish
 fi
@@ -166,35 +175,27 @@ kept_before=$(kept)
 # Unit tests of what stands above the kernels run once, instrumented where that is possible. Kernels are compiled as they ship, by -O3; programs, whose
 # answers alone are asked, for less.
 sanitizing=$(instrumenting address,undefined)
+racing=$(instrumenting thread)
 tests=ALL emulated=OFF
 if [ -n "$sanitizing" ]; then tests=OPTIMISED emulated=ON; fi
 
 say "release: programs, packages, headers, kernels, emulated GPUs, whole plans"
-if cmake --preset release -DMOTET_PYTHON="$python" -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_UNIT_TESTS=$tests -DMOTET_INSTRUMENT_EMULATED=$emulated \
-  -DMOTET_GROUP_SIZE=20 -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG $frugal" -DMOTET_STEERING_FLAGS=-O0 -DMOTET_MODELS="quick;quick_glue;quick_adapted;quick_experts;coca_quick;draw_quick;sense_quick;tiny" >build/release.configure.log 2>&1; then
+released=
+if configure release -DMOTET_UNIT_TESTS=$tests -DMOTET_INSTRUMENT_EMULATED=$emulated -DMOTET_GROUP_SIZE=20 -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG $frugal" \
+  -DMOTET_STEERING_FLAGS=-O0 -DMOTET_MODELS="quick;quick_glue;quick_adapted;quick_experts;coca_quick;draw_quick;sense_quick;tiny"; then
+  released=yes
   grep -A 10 '^-- motet' build/release.configure.log
-  build release release
-  say "release: tests"
-  check release release
+  build release release "$jobs" || not_built release
 else
-  tail -20 build/release.configure.log
-  fail "configure release"
+  not_configured release
 fi
 if [ -z "$clang" ]; then
   echo "no clang here: headers were read by $(c++ --version | sed 1q) only"
   skipped=$((skipped + 1))
 fi
 
-# Configured here, as some of it is built beside what nvcc makes.
-if [ -n "$sanitizing" ]; then
-  cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=100 \
-    -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1
-  sanitize_configured=$?
-fi
-
 nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; })
-if [ -n "$nvcc" ]; then
-  say "cuda: headers, a model and GPU tests under nvcc"
+configure_cuda() {
   # Some of the GPU tests are compiled and linked on every machine, so that each library is; where there is a GPU, all are, and run. The trainer takes
   # NCCL, cuDNN and cuBLASLt.
   some='gpu.runtime.cuda_trainer'
@@ -210,30 +211,74 @@ if [ -n "$nvcc" ]; then
   # What trains on processors is compiled by now.
   compiled="$PWD/build/release/libmotet_compiled_ranks.a;$PWD/build/release/libmotet_compiled.a"
   if [ ! -f build/release/libmotet_compiled_ranks.a ] || [ ! -f build/release/libmotet_compiled.a ]; then compiled=; fi
+  # nvcc takes minutes for the trainer, on one core; real GPUs have many tests.
+  nvccs=1
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     targets="headers.cuda gpu_tests"
     host="-O3 -DNDEBUG"
     chips="80;90"
     passes=
     run=ON
+    nvccs=$jobs
   fi
-  if CUDACXX=$nvcc cmake --preset cuda -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DCMAKE_CXX_FLAGS_RELEASE="$host" \
-    -DCMAKE_CUDA_FLAGS_RELEASE="$host" -DCMAKE_CUDA_ARCHITECTURES="$chips" -DCMAKE_CUDA_FLAGS="$passes" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
-    -DMOTET_COMPILED_ARCHIVES="$compiled" \
-    >build/cuda.configure.log 2>&1; then
-    if [ "$run" = ON ] || [ "$jobs" -lt 2 ] || [ "${sanitize_configured:-1}" -ne 0 ]; then
+  CUDACXX=$nvcc configure cuda -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DCMAKE_CXX_FLAGS_RELEASE="$host" -DCMAKE_CUDA_FLAGS_RELEASE="$host" \
+    -DCMAKE_CUDA_ARCHITECTURES="$chips" -DCMAKE_CUDA_FLAGS="$passes" -DMOTET_BENCH=OFF -DMOTET_COMPILED_ARCHIVES="$compiled"
+}
+
+# Tests wait for each other, for processes and for disks. Builds take what is left of the processors then, and nothing that a test wants. Of each part a line
+# tells whether it was built, was not, or was not even configured.
+built=0 not_built=1 not_configured=2
+build_the_rest() {
+  patiently="nice -n 19"
+  sanitize=$not_configured tsan=$not_configured cuda=$not_configured
+  if [ -n "$sanitizing" ] && configure sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=100; then
+    sanitize=$built
+  fi
+  if [ -n "$nvcc" ]; then
+    if configure_cuda; then
       # shellcheck disable=SC2086
-      build cuda cuda --target $targets
-    else
-      # nvcc takes minutes for the trainer, on one core; meanwhile others build the longest of what comes next, which tells there what fails.
-      begin
-      # shellcheck disable=SC2086
-      cmake --build --preset cuda --parallel 1 --target $targets -- -k 0 >build/cuda.log 2>&1 &
-      with_nvcc=$!
-      cmake --build --preset sanitize --parallel $((jobs - 1)) --target net_tests -- -k 0 >build/sanitize.nets.log 2>&1
-      wait $with_nvcc || not_built cuda
-      phase build cuda+nets cuda sanitize
+      build cuda cuda $nvccs --target $targets &
+      # Beside nvcc, the longest of what comes next.
+      if [ $sanitize = $built ] && [ "$jobs" -gt $nvccs ]; then build sanitize.nets sanitize $((jobs - nvccs)) --target net_tests; fi
+      if wait $!; then cuda=$built; else cuda=$not_built; fi
     fi
+    echo $cuda >&3
+  fi
+  if [ -n "$sanitizing" ]; then
+    if [ $sanitize = $built ] && ! build sanitize sanitize "$jobs" --target unit_tests; then sanitize=$not_built; fi
+    echo $sanitize >&3
+  fi
+  if [ -n "$racing" ]; then
+    # What warns there warned before.
+    if configure tsan -DCMAKE_CXX_COMPILER="$racing" -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0 -w" -DMOTET_GROUP_SIZE=100; then
+      if build tsan tsan "$jobs" --target thread_tests; then tsan=$built; else tsan=$not_built; fi
+    fi
+    echo $tsan >&3
+  fi
+}
+mkfifo build/parts && exec 3<>build/parts && rm -f build/parts
+trap 'kill $builder 2>/dev/null; exit 130' INT TERM
+build_the_rest &
+builder=$!
+alone=0
+# has NAME: waits for that part; whether it has tests to run.
+has() {
+  read -r part <&3
+  case $part in
+    "$not_built") not_built "$1" ;;
+    "$not_configured") not_configured "$1"; return 1 ;;
+  esac
+}
+
+say "release: tests"
+if [ -n "$released" ]; then check release release; fi
+
+if [ -z "$nvcc" ]; then
+  say "cuda: no nvcc here, skipped"
+  skipped=$((skipped + 1))
+else
+  say "cuda: headers, a model and GPU tests under nvcc"
+  if has cuda; then
     # Toolkits may come without the programs that read machine code.
     if ! { command -v cuobjdump || [ -x "$(dirname "$nvcc")/cuobjdump" ]; } >/dev/null && [ -z "${MOTET_NO_INSTALL:-}" ]; then
       [ -x build/python/bin/python ] || python3 -m venv build/python >build/python.log 2>&1
@@ -241,17 +286,10 @@ if [ -n "$nvcc" ]; then
       for folder in "$PWD"/build/python/lib/python3*/site-packages/nvidia/*/bin; do PATH=$PATH:$folder; done
     fi
     check cuda cuda -R '^headers.cuda$|^must_fail.*nvcc|^gpu[.]|^cuda[.]'
-  else
-    tail -20 build/cuda.configure.log
-    fail "configure cuda"
   fi
-else
-  say "cuda: no nvcc here, skipped"
-  skipped=$((skipped + 1))
 fi
 
 # What either sanitizer may see is seen by one (tests/laws/drawn_cases.hpp), where both are here.
-racing=$(instrumenting thread)
 halved=
 if [ -n "$sanitizing" ] && [ -n "$racing" ]; then halved=yes; fi
 
@@ -259,32 +297,25 @@ say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
 if [ -z "$sanitizing" ]; then
   echo "programs under these sanitizers do not start here: unit tests ran without them"
   skipped=$((skipped + 1))
-elif [ "$sanitize_configured" -eq 0 ]; then
-  build sanitize sanitize --target unit_tests
+elif has sanitize; then
   if [ -n "$halved" ]; then export MOTET_TEST_HALF=0; fi
   check sanitize sanitize -L '^unit$'
-else
-  tail -20 build/sanitize.configure.log
-  fail "configure sanitize"
 fi
 
-# What warns here warned before.
 say "tsan: tests with threads under the thread sanitizer"
 if [ -z "$racing" ]; then
   echo "programs under the thread sanitizer do not start here: skipped"
   skipped=$((skipped + 1))
-elif cmake --preset tsan -DCMAKE_CXX_COMPILER="$racing" -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0 -w" -DMOTET_GROUP_SIZE=100 -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
+elif has tsan; then
   # Some kernels place memory where this sanitizer does not expect it, unless addresses are not randomised.
   $racing -fsanitize=thread build/probe.cpp -o build/probe
   if ! build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi
-  build tsan tsan --target thread_tests
+  alone=1
   if [ -n "$halved" ]; then export MOTET_TEST_HALF=1; fi
   check tsan tsan -L '^threads$'
-else
-  tail -20 build/tsan.configure.log
-  fail "configure tsan"
 fi
 without_aslr=
+wait $builder
 
 say "seconds: what this run took, against its budget"
 if [ $fresh = no ] || [ "$(kept)" -ne "$kept_before" ]; then

@@ -3,7 +3,7 @@ function(motet_by_clang target)
   if(MOTET_CLANG AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(instead sh ${CMAKE_CURRENT_SOURCE_DIR}/tools/instead.sh ${MOTET_CLANG})
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${instead};${CMAKE_CXX_COMPILER};${CMAKE_CXX_COMPILER_LAUNCHER}"
-      CXX_LINKER_LAUNCHER "${instead};${CMAKE_CXX_COMPILER}")
+      CXX_LINKER_LAUNCHER "${instead};${CMAKE_CXX_COMPILER};${CMAKE_CXX_LINKER_LAUNCHER}")
     target_compile_options(${target} PRIVATE -Wno-unknown-warning-option -Wno-unused-command-line-argument)
   endif()
 endfunction()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a whole run of tests/run.sh costs: the seconds of each file that is compiled, each program that is linked and each test.
+"""What a whole run of tests/run.sh costs: the seconds of a core of each file that is compiled and each program that is linked, and of each test by the clock.
 
     seconds.py [--write] BUDGET BUILD...
     seconds.py --phases FILE BUILD
 
-Reads .ninja_log and the results (*.xml beside it, named after the build) of each build folder, and compares them with the budget, a file of lines
+Reads what core_seconds.sh wrote and the results (*.xml beside it, named after the build) of each build folder, and compares them with the budget, a file of lines
 `<seconds> <what>`. Machines differ, and one that compiles twice as fast need not run tests twice as fast: the entries of a build folder, and its tests, are
 each scaled by their own median, weighted by seconds. What is left within a third of an entry is the weather of a machine and no growth. Status 1 when the
 rest, new entries included and what became cheaper taken off, is more than 10 % of the budget, or 25 % on a processor other than the budget's, which its first line names.
@@ -13,8 +13,8 @@ A part of the budget, as release or cuda is one, counts where that part was buil
 libraries were found than the second line names, some may be missing, so there they are not asked for.
 --write makes the budget of what was measured; entries below a fifth of a second are summed up.
 
---phases prints where the time of a run went, for whoever wants it shorter: of each phase how long it took, what its processes computed, what share of the
-processors' time nothing did, and what took longest. FILE has a line for each phase, which tests/run.sh writes: `begin end computed build|tests name
+--phases prints where the time of a run went, for whoever wants it shorter: of each phase from when to when it went, as some go beside others, what its
+processes computed, and what took longest; and of all what share of the processors' time nothing did. FILE has a line for each phase, which tests/run.sh writes: `begin end computed build|tests name
 parts...`, times in seconds, parts being folders of BUILD.
 """
 import os
@@ -29,7 +29,7 @@ WEATHER = 1 / 3  # of an entry's seconds
 COMPARED = 2.0  # seconds in the budget from which an entry tells how fast a machine is
 ENOUGH = 5  # entries of a kind that tell how fast a machine is at it
 OUTPUT = re.compile(r"(?:^|/)(?:CMakeFiles/)?([^/]+)\.dir/(.+)\.o$")
-DESCRIPTION = ("build.ninja", "cmake.verify_globs")  # of the build, made by itself
+TIMES = re.compile(r"(\d+)m([\d.]+)s")
 LIBRARY = re.compile(r"-DMOTET_HAS_([A-Z]+)=1")
 CASE = re.compile(r'<testcase name="([^"]*)"[^>]*? time="([0-9.]+)"')
 
@@ -43,16 +43,13 @@ def processor():
 
 def built(folder, begin=0, end=float("inf")):
     """What was made, and the seconds of it; of that which is as old as this, by the clock."""
-    last = {}
-    log = folder / ".ninja_log"
-    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
-        if not line.startswith("#"):
-            start, stop, made, output, _ = line.split("\t")
-            if begin <= int(made) / 1e9 <= end and pathlib.PurePath(output).name not in DESCRIPTION:
-                last[output] = (int(stop) - int(start)) / 1000
-    for output, seconds in last.items():
-        named = OUTPUT.search(output)
-        yield f"{folder.name}: {named.group(1)} {pathlib.PurePath(named.group(2)).name}" if named else f"{folder.name}: {pathlib.PurePath(output).name}", seconds
+    for told in sorted(folder.rglob("*.seconds")):
+        if begin <= told.stat().st_mtime <= end:
+            children = told.read_text(encoding="utf-8").splitlines()[1]
+            seconds = sum(60 * float(minutes) + float(rest) for minutes, rest in TIMES.findall(children))
+            output = told.relative_to(folder).with_suffix("")
+            named = OUTPUT.search(output.as_posix())
+            yield f"{folder.name}: {named.group(1)} {pathlib.PurePath(named.group(2)).name}" if named else f"{folder.name}: {output.name}", seconds
 
 
 def tested(folder):
@@ -110,28 +107,28 @@ def kind_of(what):
     return part, " " in name
 
 
-def phases(lines, build, cores):
-    """Of each phase its name, seconds by the clock, seconds computed, idle share and the longest five of (seconds, name)."""
+def phases(lines, build):
+    """Of each phase when it began and ended, seconds computed, its name, and the longest five of (seconds, name)."""
     for line in lines:
         begin, end, computed, kind, name, *parts = line.split()
-        took = float(end) - float(begin)
         found = []
         for part in parts:
             found += built(build / part, float(begin) - 1, float(end) + 1) if kind == "build" else tested(build / part)
-        longest = sorted(((seconds, what if len(parts) > 1 else what.split(": ", 1)[1]) for what, seconds in found), reverse=True)[:5]
-        yield f"{name} {kind}", took, float(computed), max(0, 1 - float(computed) / (took * cores)) if took else 0, longest
+        longest = sorted(((seconds, what.split(": ", 1)[1]) for what, seconds in found), reverse=True)[:5]
+        yield float(begin), float(end), float(computed), f"{name} {kind}", longest
 
 
 def show_phases(path, build):
     cores = os.cpu_count()
-    rows = list(phases(path.read_text(encoding="utf-8").splitlines(), build, cores))
-    print(f"{'':24}{'seconds':>8}{'of cores':>10}{'idle':>7}  longest")
-    for name, took, computed, idle, longest in rows:
-        print(f"{name:24}{took:8.0f}{computed:10.0f}{100 * idle:6.0f}%  {longest[0][0]:.0f} {longest[0][1]}" if longest else f"{name:24}{took:8.0f}{computed:10.0f}{100 * idle:6.0f}%")
+    rows = list(phases(path.read_text(encoding="utf-8").splitlines(), build))
+    first = min(row[0] for row in rows)
+    print(f"{'':24}{'from':>7}{'to':>7}{'of cores':>10}  longest")
+    for begin, end, computed, name, longest in rows:
+        print(f"{name:24}{begin - first:7.0f}{end - first:7.0f}{computed:10.0f}" + "".join(f"  {seconds:.0f} {what}" for seconds, what in longest[:1]))
         for seconds, what in longest[1:]:
-            print(f"{'':51}{seconds:.0f} {what}")
-    took, computed = sum(row[1] for row in rows), sum(row[2] for row in rows)
-    print(f"{'all of these':24}{took:8.0f}{computed:10.0f}{100 * max(0, 1 - computed / (took * cores) if took else 0):6.0f}%  on {cores} cores")
+            print(f"{'':50}{seconds:.0f} {what}")
+    took, computed = max(row[1] for row in rows) - first, sum(row[2] for row in rows)
+    print(f"{'all of these':24}{0:7.0f}{took:7.0f}{computed:10.0f}  {100 * max(0, 1 - computed / (took * cores) if took else 0):.0f} % of {cores} cores idle")
     return 0
 
 

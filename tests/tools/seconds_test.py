@@ -3,13 +3,24 @@
 """Proves that seconds.py sees a run that grew, whatever the machine."""
 import contextlib
 import io
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import seconds  # noqa: E402
+
+
+def tell(made, seconds_of_a_core, at=None):
+    made.parent.mkdir(parents=True, exist_ok=True)
+    told = made.with_name(made.name + ".seconds")
+    told.write_text(f"0m0.00s 0m0.00s\n{int(seconds_of_a_core // 60)}m{seconds_of_a_core % 60 / 2:.6f}s 0m{seconds_of_a_core % 60 / 2:.3f}s\n")
+    if at is not None:
+        os.utime(told, (at, at))
+
 
 BUDGET = {f"release: target file{i}.cpp": 10.0 for i in range(20)}
 TESTS = {f"release: test{i}": 5.0 for i in range(20)}
@@ -53,10 +64,10 @@ class Seconds(unittest.TestCase):
     def test_logs_and_results(self):
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch, "release")
-            folder.mkdir()
-            (folder / ".ninja_log").write_text("# ninja log v5\n0\t1500\t0\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t2500\t0\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t100\t0\tbin/one\tx\n")
+            tell(folder / "CMakeFiles/one.dir/a.cpp.o", 62.5)
+            tell(folder / "bin/one", 0.1)
             pathlib.Path(scratch, "release.xml").write_text('<testcase name="unit.a" classname="unit.a" time="0.75" status="run"/>')
-            self.assertEqual(seconds.measured([folder]), {"release: one a.cpp": 2.5, "release: small": 0.1, "release: unit.a": 0.75})
+            self.assertEqual(seconds.measured([folder]), {"release: one a.cpp": 62.5, "release: small": 0.1, "release: unit.a": 0.75})
             # What is too short to be listed is there all the same, and what was not built may not be asked for.
             budget = dict.fromkeys(["release: one a.cpp", "release: one", "release: small", "release: two b.cpp", "release: unit.b", "cuda: gpu.a"], 1.0)
             self.assertEqual(seconds.gone([folder], budget), ["release: two b.cpp", "release: unit.b"])
@@ -76,8 +87,7 @@ class Seconds(unittest.TestCase):
     def test_a_name_that_is_no_more_fails(self):
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch, "release")
-            folder.mkdir()
-            (folder / ".ninja_log").write_text("0\t2500\t0\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t9000\t0\tbuild.ninja\tx\n")
+            tell(folder / "CMakeFiles/one.dir/a.cpp.o", 2.5)
             (folder / "build.ninja").write_text("build a\n  DEFINES = -DMOTET_HAS_MPI=1 -DMOTET_HAS_SPNG=0\n")
             self.assertEqual(self.run_against(scratch, "# with MPI", ["one a.cpp"])[0], 0)
             status, said = self.run_against(scratch, "# with MPI", ["one a.cpp", "two b.cpp"])
@@ -90,15 +100,25 @@ class Seconds(unittest.TestCase):
     def test_phases(self):
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch, "release")
-            folder.mkdir()
-            second = 10**9
-            (folder / ".ninja_log").write_text(
-                f"0\t1500\t{130 * second}\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t9000\t{300 * second}\tCMakeFiles/later.dir/b.cpp.o\tx\n"
-            )
+            tell(folder / "CMakeFiles/one.dir/a.cpp.o", 1.5, at=130)
+            tell(folder / "CMakeFiles/later.dir/b.cpp.o", 9, at=300)
             pathlib.Path(scratch, "release.xml").write_text("".join(f'<testcase name="unit.{i}" time="{i}.5"/>' for i in range(8)))
-            build, tests = seconds.phases(["100 200 150 build release release", "200 210 5 tests release release"], pathlib.Path(scratch), 2)
-            self.assertEqual(build, ("release build", 100, 150, 0.25, [(1.5, "one a.cpp")]))
-            self.assertEqual(tests, ("release tests", 10, 5, 0.75, [(i + 0.5, f"unit.{i}") for i in (7, 6, 5, 4, 3)]))
+            build, tests = seconds.phases(["100 200 150 build release release", "190 210 5 tests release release"], pathlib.Path(scratch))
+            self.assertEqual(build, (100, 200, 150, "release build", [(1.5, "one a.cpp")]))
+            self.assertEqual(tests, (190, 210, 5, "release tests", [(i + 0.5, f"unit.{i}") for i in (7, 6, 5, 4, 3)]))
+
+    def test_a_launcher_tells_of_what_was_made(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch, "release")
+            folder.mkdir()
+            launch = ["sh", str(pathlib.Path(__file__).parent / "core_seconds.sh"), "sh", "-c"]
+            work = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
+            self.assertEqual(subprocess.run([*launch, work, "-c", "a.cpp", "-o", str(folder / "a b.o")], check=False).returncode, 0)
+            self.assertEqual(subprocess.run([*launch, "exit 3", "-o", str(folder / "c.o")], check=False).returncode, 3)
+            ((what, took),) = seconds.built(folder)
+            self.assertEqual(what, "release: a b.o")
+            self.assertGreater(took, 0.005)
+            self.assertLess(took, 20)
 
 
 if __name__ == "__main__":
