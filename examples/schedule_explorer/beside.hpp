@@ -82,8 +82,8 @@ inline verdict fill(const score& order, const cost_table& costs, const settings&
   return fill_gaps(order, how, found);
 }
 
-// Gives each encoder whose slices are open the number that is best, one after the other; those behind it have
-// one until then. `costs_of(score)` has the times of a schedule with encoders.
+// The function gives each encoder whose slices are open the number that is best, one after the other; those
+// behind it have one until then. `costs_of(score)` has the times of a schedule with encoders.
 template <class Costs>
 void choose_slices(const score& from, settings& given, Costs&& costs_of) {
   std::vector<beside_module*> open;

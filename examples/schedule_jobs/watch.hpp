@@ -43,8 +43,8 @@ inline json begins_of(const settings& given, const inputs& from, const job_site&
   return out;
 }
 
-// Takes what has come, or waits for it for a moment. There is one wait for the disk for all of it, and nobody
-// is answered before.
+// The program takes what has come, or waits for it for a moment. There is one wait for the disk for all of
+// it, and nobody is answered before.
 inline bool step(const settings& given, job_watch& taken, line_feed& feed, line_socket* socket, bool waits) {
   constexpr int look = 50;  // milliseconds from one look into the folder to the next
   const auto now = [] {

@@ -140,7 +140,7 @@ inline void check_broken(const program& whole, damage kind, dice& draw, int& ref
   check_verdict(break_program(whole, kind, draw),
                 compiled && (kind == damage::dropped || kind == damage::duplicated), refused);
 }
-// Nor may a message between modules come too late or too early.
+// A message between modules may come neither too late nor too early.
 inline void check_broken_feed(const program& whole, feed_damage kind, dice& draw, int& refused) {
   CAPTURE(static_cast<int>(kind));
   check_verdict(break_feed(whole, kind, draw), kind <= feed_damage::doubled, refused);

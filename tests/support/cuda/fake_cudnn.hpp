@@ -75,7 +75,7 @@ struct graph {
 };
 // Null where the operations do not fit each other; `why` says what is wrong then.
 std::shared_ptr<const graph> read_graph(const std::vector<const object*>& operations, std::string& why);
-// Does it, with memory for each tensor that is not virtual.
+// The graph is run, with memory for each tensor that is not virtual.
 void run_graph(const graph& of, const std::map<int64_t, void*>& places);
 
 }  // namespace motet::emulation::cudnn

@@ -16,7 +16,7 @@ namespace {
 
 constexpr motet::isize samples = 11;
 using hearing = small_hearing<>;
-// And of its two blocks the second one looks.
+// Of its two blocks the second one looks.
 using ear_kept = small_hearing<frozen<sound_rows<small_hearing_ear, 2>>, 2>;
 
 launched_world alone() {

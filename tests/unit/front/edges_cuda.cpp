@@ -55,7 +55,7 @@ TEST_CASE("and on ranks that share a GPU") {
   // The eye in three microbatches, the language model in two; what is between them cut as the eye is.
   for (module_plan& own : spread.modules) own.microbatches = own.name.view() == "talk" ? 2 : 3;
   compare(&spread);
-  // And both ranks cut its samples: rows go to their places, gradients come back into the order of their
+  // Both ranks cut its samples: rows go to their places, gradients come back into the order of their
   // rows.
   module_plan& talk = spread.modules.back();
   talk.on = mesh::from(0, {.context = 2});

@@ -154,7 +154,7 @@ TEST_CASE("gaps of a recorded step go to a profile, are read again, and make its
   const machine_profile again = load_profile(path);
   CHECK((again.machine == "two threads" && again.gaps.size() == 3));
   CHECK(*find_gaps(again.gaps, "picture", {.tensor = 4}) == gap_shares{.5, .5, .5});
-  // And not where numbers are of another size.
+  // It refuses where numbers are of another size.
   const step_record half = record_of({"--data", "random", "--plan", "tensor-2", "--steps", "1", "--precision",
                                       "bf16", "--record-gaps", path.c_str()});
   CHECK_THROWS_WITH_AS(half.probe(), doctest::Contains("numbers of 4 bytes between layers, and the run has"),

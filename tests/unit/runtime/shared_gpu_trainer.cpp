@@ -62,7 +62,8 @@ void follow(const plan& order_of, motet::isize samples, int steps, const std::ve
   many.prepare();
   single_rank<Model, fp32> one(samples, order.voices()[0].joins());
   CHECK(many.weights() == one.weights);
-  // Not more: a course with larger steps comes where rounding grows, also between two plans on the CPU.
+  // The rate is not larger: a course with larger steps comes where rounding grows, also between two plans on
+  // the CPU.
   constexpr double rate = 5e-4;
   laws::deviation worst;
   for (int step = 0; step < steps; ++step) {

@@ -34,7 +34,7 @@ TEST_CASE("towers of experts, where dispatch keeps small tables that are not cou
     CHECK(apart(others * told.backward_expert_numbers, real.work.backward_group_bytes) < 0.2);
     CHECK(told.of_experts == 4 / sharers * 2 * 32 * 48);
   }
-  // And so do their tensor groups: attention is cut as ever, and each of four ranks has an expert.
+  // Their tensor groups do so, too: attention is cut as ever, and each of four ranks has an expert.
   shared.sharers = 2;
   check_range<sparse>(shared, {0, 3}, {.tensor = 2}, 0.01, 0.06);
   const counted real = dry_run<sparse, fp32>({1, 2}, {.tensor = 2}, 2);

@@ -164,7 +164,7 @@ TEST_CASE("cut at every byte: whole members are found, the cut is told") {
       REQUIRE(read.members[i].name == whole.members[i].name);
       REQUIRE(read.contents[i] == whole.contents[i]);
     }
-    // Only the second closing block may be missing without a word.
+    // Nothing but the second closing block may be missing without a word.
     if (length < bytes.size() - 512) REQUIRE(!read.damage.empty());
   }
 }

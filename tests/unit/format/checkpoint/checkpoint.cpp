@@ -80,7 +80,7 @@ TEST_CASE("the newest complete checkpoint is found without the pointer") {
   std::filesystem::create_directory(folder / "step-000020");  // not complete
   std::filesystem::create_directory(folder / "step-old");
   CHECK(checkpoint(folder.path()).step() == 12);
-  // Nor is it passed over where it was the newest, and lost its index.
+  // It is not passed over either where it was the newest, and lost its index.
   motet::write_file(folder / "latest", "step-000020\n");
   CHECK_THROWS_WITH_AS(checkpoint(folder.path()), doctest::Contains("[MT-R52]"), motet::error);
 }

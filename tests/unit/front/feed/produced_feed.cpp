@@ -192,7 +192,7 @@ TEST_CASE("a process that finds its samples with the words of a step gets their 
       if ((said.ids[said.seq.begin(s)] + said.seq.rows_of(s)) % 3 == 1) out.push_back({s, s + 1});
     return out;
   };
-  // Said while the step before runs, when the step is at hand, now so and now so, or never.
+  // It is said while the step before runs, when the step is at hand, now so and now so, or never.
   enum { ahead, at_hand, mixed, never };
   for (const int when : {ahead, at_hand, mixed, never}) {
     produced_options how = served_by({ports[0], ports[1]});

@@ -176,7 +176,7 @@ TEST_CASE("an order is told when it is found: beside a step, or before one that 
   CHECK_EQ(heard.size(), 3);
   const double loss = steps.step(third.get(), 1e-3).loss;
 
-  // Told or not, it is the same order.
+  // The order is the same, told or not.
   trainer<fed_speech> again(world, plans[2], {.batch = samples});
   reordered_steps plain(again, samples, {.every = 0});
   for (const fed_text* each : {&first, &second}) plain.step(each->get(), 1e-3);

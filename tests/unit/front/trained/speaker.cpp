@@ -108,7 +108,7 @@ TEST_CASE("times frame what is said, where a model tells them") {
   }
   CHECK(words);
   const std::vector<std::int32_t> prompt{4, 2};
-  // Drawn ones keep to the rule, too.
+  // Tokens that are drawn keep to the rule, too.
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const auto drawn = says.say(prompt, {.temperature = 9, .seed = seed, .times = times}).tokens;
     CHECK((drawn[0] >= 14 && drawn[0] <= 17 && drawn[1] < 13));

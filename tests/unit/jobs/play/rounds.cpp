@@ -19,7 +19,7 @@ jobs_here lone_job(double iterations) {
   out.trace.jobs = {{"one", 500, iterations, "m__1B", 90000, 100, 2, 0}};
   return out;
 }
-// Gives the job one device for a round, and two from then on.
+// This policy gives the job one device for a round, and two from then on.
 struct late_second {
   void on_events(job_world& world, const job_events& events) {
     if (!events.arrived.empty()) {

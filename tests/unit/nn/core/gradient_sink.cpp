@@ -38,7 +38,7 @@ struct listener {
   }
 };
 
-// Has the weights of one part of a stage at a time, and no numbers in the place of the others.
+// This one has the weights of one part of a stage at a time, and no numbers in the place of the others.
 struct lending {
   std::vector<double> weights, memory;
   std::vector<interval> parts;

@@ -102,7 +102,7 @@ TEST_CASE("rows in pieces are exchanged while others are computed") {
     CHECK(found.forward_group < one.forward_group);
     CHECK(found.backward_group < one.backward_group);
   }
-  // Left to the model, as many as pay: none where a round of messages takes longer than it hides.
+  // The model takes as many as pay: none where a round of messages takes longer than it hides.
   for (const double latency : {1e-7, 1e-2}) {
     on.inside.latency = latency;
     double least = 1e300;

@@ -474,7 +474,7 @@ TEST_CASE("a search that is ended early has a plan, and says what it left out") 
 }
 
 TEST_CASE("a search without a plan goes on until it has one, however early it is ended") {
-  // Only towers that share all ranks fit, or none do.
+  // Either towers that share all ranks fit, or none do.
   laws::dice roll(43);
   cluster_facts on = small_cluster(1, 2);
   const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};

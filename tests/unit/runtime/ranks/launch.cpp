@@ -101,7 +101,7 @@ TEST_CASE("Slurm") {
   const launched by_hand = find_launch({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}});
   CHECK(by_hand.by == launcher::slurm);
   CHECK(by_hand.ranks == 2);
-  // Not started by srun: these are about the job.
+  // Where srun started nothing, these are about the job.
   CHECK(find_launch(in_a_script).by == launcher::none);
   CHECK(has(find_launch(in_a_script).why, "not started by srun: no SLURM_STEP_ID"));
   CHECK(find_launch({{"SLURM_JOB_ID", "17"}, {"SLURM_NTASKS", "8"}}).by == launcher::none);

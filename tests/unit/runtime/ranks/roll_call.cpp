@@ -122,7 +122,7 @@ TEST_CASE("letters of another run are not heard") {
   one.begin(addresses, 1);
   other.begin(addresses, 2);
   CHECK(!one.reaches(1, 0.05));
-  // Nor is nonsense, nor an address that is none.
+  // Nonsense is not reached, nor is an address that is none.
   roll_call third(2, 1);
   third.begin({"", "nowhere", "machine 99999999999999", "machine 80 1.2.3.4.5 x"}, 3);
   for (const std::int32_t each : {0, 1, 2, 3}) CHECK(!third.reaches(each, 0.01));

@@ -58,7 +58,7 @@ TEST_CASE("one microbatch there and back") {
   // + 11.
   CHECK(found.makespan == 5 + 2 + 3 + 10 + 2 + 18);
   CHECK(found.longest_device == found.makespan);
-  // Sent on before its weight part, the gradient is there earlier.
+  // The gradient is sent on before its weight part, so it is there earlier.
   CHECK(measure(zb_h1::write({.stages = 2, .microbatches = 1}), times).makespan == 5 + 2 + 3 + 4 + 2 + 18);
 }
 

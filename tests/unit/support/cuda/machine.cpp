@@ -146,7 +146,7 @@ TEST_CASE("the host cannot touch memory of a GPU") {
     float* at;
     cudaError_t answer;
   } with{at.data(), cudaSuccess};
-  // Nor may a function of the host in a stream, which may not call CUDA either.
+  // A function of the host in a stream may not write it either, and may not call CUDA.
   CHECK(!in_child([&] {
            cudaLaunchHostFunc(
                a.at, [](void* of) { *static_cast<args*>(of)->at = 2; }, &with);
