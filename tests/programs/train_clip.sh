@@ -59,12 +59,14 @@ expect 3 MT-D03 --data 'shapes/train-{000..'
 expect 3 '"shapes/train-{000..003}.tar": 1 of 4 is there, shapes/train-001.tar is not.*MT-D28' --data 'shapes/train-{000..003}.tar'
 
 # ---- a run, and going on with it ----
-succeed $run --data shapes --steps 4 --checkpoint run --save-every 2 --metrics metrics.jsonl
+MOTET_PEAK= succeed $run --data shapes --steps 4 --checkpoint run --save-every 2 --metrics metrics.jsonl
+grep -q '^peak of MFU: [1-9][0-9.]* GFLOP/s, the best fp32 product (1024 x 768 x 3072) here, measured now$' out || fail "no peak is measured: $(cat out)"
 tail -n 1 metrics.jsonl | grep -q '"zero_shot_accuracy"' || fail "the last line of the metrics has no zero_shot_accuracy"
 tail -n 1 metrics.jsonl | grep -q '"caption_within_1".*"picture_within_10"' || fail "the last line of the metrics has no captions found"
 [ -f run/step-000004/model.safetensors ] && [ -f run/step-000002/model.safetensors ] || fail "checkpoints are missing"
 learns="--schedule constant --warmup 0 --optimizer lion --ema 0.9 --layer-rate 0.9 --rates caption=0.5:decay=0.01:delay=1:schedule=linear"
-succeed $run --data shapes --steps 2 --checkpoint half $learns
+MOTET_PEAK=50 succeed $run --data shapes --steps 2 --checkpoint half $learns
+grep -q '^peak of MFU: 50.0 GFLOP/s, as MOTET_PEAK tells$' out || fail "the peak is not the one that was told: $(cat out)"
 succeed --data shapes --steps 4 --checkpoint half --resume --no-report --threads 2
 succeed $run --data shapes --steps 4 --checkpoint straight $learns
 for file in model optimizer; do

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -30,8 +31,7 @@ class training {
     const interrupt stop;
     run_.probe_files();
     run_.prepare();
-    // The peak is measured before threads begin to prepare data, which take their part of the processors.
-    peak_ = peak_rate(run_.model->measure_peak());
+    find_peak();
     source_ = run_.open_feed();
     run_.model->require_same(identity());
     const bool main = run_.model->is_main();
@@ -44,7 +44,7 @@ class training {
       held_out_loss_.emplace(*run_.folder, run_.s.batch / run_.losses());
 
     tell_start(out_, run_, *source_);
-    tell_peak("measured now");
+    tell_peak(peak_is_told_ ? "as MOTET_PEAK tells" : best_product() + ", measured now");
     if (report_) tell_settings();
     tell_intent(out_, run_, held_out_loss_ ? &*held_out_loss_ : nullptr);
     run_.model->clear_costs();
@@ -92,7 +92,7 @@ class training {
     const conduct_told* const conducted = run_.model->conducted();
     if (conducted != nullptr) run_.conducted.add(*conducted);
     const double rate = peak_.best() > 0 ? run_.model->flops(batch) / result.seconds : 0;
-    const auto [asked, beaten] = run_.model->any(stop.asked(), peak_.is_beaten_by(rate));
+    const auto [asked, beaten] = run_.model->any(stop.asked(), !peak_is_told_ && peak_.is_beaten_by(rate));
     const double whole = since(begun);
     // The first one is slower than the others.
     average_ = steps_ < 2 ? whole : 0.9 * average_ + 0.1 * whole;
@@ -129,7 +129,7 @@ class training {
     if (beaten) {
       peak_.raise(rate);
       peak_.raise(run_.model->measure_peak());
-      tell_peak("measured again, as a step did more");
+      tell_peak(best_product() + ", measured again, as a step did more");
       begin_line();
     }
     return asked;
@@ -226,11 +226,20 @@ class training {
     for (const std::string& each : sentences_of(found, run_.model->updates(), run_.test->classes().size()))
       out_.say(each);
   }
-  void tell_peak(const char* when) {
-    char line[160];
-    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, %s",
-                  peak_.best() / 1e9, run_.s.precision.c_str(), run_.model->peak_product().c_str(), when);
-    out_.say(line);
+  // It is measured before threads begin to prepare data, which take their part of the processors; not at all
+  // where each process was told.
+  void find_peak() {
+    const double told = told_peak(std::getenv("MOTET_PEAK"));
+    peak_is_told_ = !run_.model->any(told == 0);
+    peak_ = peak_rate(peak_is_told_ ? told : run_.model->measure_peak());
+  }
+  std::string best_product() {
+    return sentence({"the best ", run_.s.precision, " product (", run_.model->peak_product(), ") here"});
+  }
+  void tell_peak(const std::string& whence) {
+    char peak[32];
+    std::snprintf(peak, sizeof peak, "%.1f", peak_.best() / 1e9);
+    out_.say(sentence({"peak of MFU: ", peak, " GFLOP/s, ", whence}));
   }
 
   // All processes do this between steps, or none goes on: what is trained is saved first, and then the error
@@ -341,7 +350,7 @@ class training {
   std::optional<validation> held_out_loss_;
   run_logs logs_;
   peak_rate peak_;
-  bool report_ = false, saved_now_ = false, told_outlook_ = false;
+  bool report_ = false, saved_now_ = false, told_outlook_ = false, peak_is_told_ = false;
   isize steps_ = 0, samples_ = 0, line_samples_ = 0;
   // seconds: of tests; of all steps; waited for data, in all and since the last line; of a step, about
   double tests_ = 0, trained_ = 0, waited_ = 0, line_waited_ = 0, average_ = 0;

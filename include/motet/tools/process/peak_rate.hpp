@@ -2,8 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace motet {
+
+// The GFLOP/s of a text such as MOTET_PEAK has, in FLOP/s; 0 where it tells none.
+inline double told_peak(const char* text) {
+  const double told = text == nullptr ? 0 : 1e9 * std::strtod(text, nullptr);
+  return told > 0 && told < 1e30 ? told : 0;
+}
 
 // The most that a machine does in a second, of which a step's share is told (MFU). Others may use the machine
 // while it is measured, so the best counts of all that was measured, and of all that a step did.

@@ -24,3 +24,9 @@ TEST_CASE("a peak that is not known has no shares, and nothing beats it") {
   CHECK(none.share(10) == 0);
   CHECK_FALSE(none.is_beaten_by(10));
 }
+
+TEST_CASE("a peak is told in GFLOP/s, or not at all") {
+  CHECK(told_peak("125.5") == 125.5e9);
+  CHECK(told_peak(nullptr) == 0);
+  for (const char* none : {"", "0", "-3", "fast", "nan", "inf"}) CHECK(told_peak(none) == 0);
+}
