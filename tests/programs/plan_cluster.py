@@ -96,7 +96,10 @@ if shutil.which("mpicxx") and shutil.which("mpirun"):
     if flags.returncode == 0:
         mpi_build = ["-DMOTET_HAS_MPI=1", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", *(f"-isystem{folder}" for folder in flags.stdout.split())]
         mpi_link = start("mpicxx", "--showme:link").stdout.split()
-trainer_build = subprocess.Popen([*build, *mpi_build, source / "tests" / "tools" / "train_by_header.cpp", "-o", "train_by_header", "-pthread", *mpi_link],
+# What trains is linked, where it was built for this.
+archives = os.environ.get("MOTET_ARCHIVES", "").split()
+linked = ["-DMOTET_COMPILED_KERNELS=1", "-DMOTET_COMPILED_RANKS=1"] if archives else []
+trainer_build = subprocess.Popen([*build, *linked, *mpi_build, source / "tests" / "tools" / "train_by_header.cpp", *archives, "-o", "train_by_header", "-pthread", *mpi_link],
                                  cwd=scratch, stderr=subprocess.PIPE, text=True)
 
 LAPTOP = ["--model", "quick", "--cluster", "laptop:1x8", "--batch", 64]
