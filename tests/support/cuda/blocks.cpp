@@ -120,8 +120,7 @@ class block_runner {
     if (__tsan_release) __tsan_release(&parity);
     if (++at_barrier_ == count_) {
       at_barrier_ = 0;
-      for (int i = 0; i < count_; ++i)
-        if (i != self.thread_) wake(i);
+      wake(0, count_, self.thread_);
     } else {
       suspend(self, waits::block);
     }
@@ -133,12 +132,12 @@ class block_runner {
     meet(self, warp, waits::warp, 0);
     if (__tsan_acquire) __tsan_acquire(&warp);
   }
-  void exchange(emulated_thread& self, const void* value, void* found, std::size_t bytes, int from) {
+  const void* show(emulated_thread& self, const void* value, std::size_t bytes) {
     auto& warp = warps_[static_cast<std::size_t>(self.warp())];
-    auto& slots = warp.slots[self.exchanges_++ % 2];
-    move(slots[self.lane()], value, bytes);
+    auto& shown = warp.shown[self.exchanges_++ % 2];
+    move(shown + static_cast<std::size_t>(self.lane()) * bytes, value, bytes);
     meet(self, warp, waits::shuffle, bytes);
-    move(found, slots[from], bytes);
+    return shown;
   }
   void* take_shared(emulated_thread& self, isize bytes) {
     const isize at = self.used_;
@@ -183,7 +182,7 @@ class block_runner {
     stack* on = nullptr;
   };
   struct warp_state {
-    alignas(16) unsigned char slots[2][cuda::warp_size][8];
+    alignas(16) unsigned char shown[2][cuda::warp_size * emulated_thread::most_shown];
     int arrived = 0;
     waits kind = waits::no;
     std::size_t bytes = 0;
@@ -192,7 +191,8 @@ class block_runner {
   // Bytes move in one access, which no sanitizer sees.
   static void move(void* to, const void* from, std::size_t bytes) {
     if (bytes == 4) std::memcpy(to, from, 4);
-    else std::memcpy(to, from, 8);
+    else if (bytes == 8) std::memcpy(to, from, 8);
+    else std::memcpy(to, from, bytes);
   }
   bool on_stack(const void* at) const {
     const auto* const place = static_cast<const char*>(at);
@@ -246,12 +246,12 @@ class block_runner {
     if (++warp.arrived < cuda::warp_size) return suspend(self, kind);
     warp.arrived = 0;
     const int first = self.warp() * cuda::warp_size;
-    for (int i = first; i < first + cuda::warp_size; ++i)
-      if (i != self.thread_) wake(i);
+    wake(first, first + cuda::warp_size, self.thread_);
   }
-  void wake(int thread) {
-    threads_[static_cast<std::size_t>(thread)].state = waits::no;
-    ready_[(next_ready_ + ready_count_++) % 1024] = thread;
+  // Threads [first, end) go on in this order, but for the one that wakes them.
+  void wake(int first, int end, int but) {
+    if (first == but) ++first;
+    if (first < end) ready_[(next_ready_ + ready_count_++) % most_ready] = {first, end, but};
   }
   void suspend(emulated_thread& self, waits kind) {
     auto& mine = threads_[static_cast<std::size_t>(self.thread_)];
@@ -264,12 +264,19 @@ class block_runner {
     const bool fresh = begun_<count_, ready = ready_count_> 0;
     if (fresh && (fresh_first_ || !ready)) return idle_stack();
     if (ready) {
-      const int thread = ready_[next_ready_];
-      next_ready_ = (next_ready_ + 1) % 1024;
-      --ready_count_;
+      ready_threads& group = ready_[next_ready_];
+      const int thread = group.first++;
+      if (group.first == group.but) ++group.first;
+      if (group.first >= group.end) {
+        next_ready_ = (next_ready_ + 1) % most_ready;
+        --ready_count_;
+      }
       return threads_[static_cast<std::size_t>(thread)].on;
     }
     if (finished_ == count_) return &main_;
+    report_waits();
+  }
+  [[noreturn, gnu::cold, gnu::noinline]] void report_waits() const {
     std::string text = name() + "not all threads reach a barrier or shuffle:";
     for (std::size_t kind = 0; kind < std::size(waits_for); ++kind) {
       int first = -1, all = 0;
@@ -382,7 +389,13 @@ class block_runner {
   isize next_thread_ = 0, thread_step_ = 1;
   std::vector<thread_state> threads_;
   std::vector<warp_state> warps_;
-  int ready_[1024] = {};  // in turn
+  // Groups of threads that go on, in turn: of each warp one at most, as all of a group have gone on before
+  // the next is complete.
+  struct ready_threads {
+    int first = 0, end = 0, but = -1;
+  };
+  static constexpr unsigned most_ready = 64;
+  ready_threads ready_[most_ready] = {};
   unsigned next_ready_ = 0, ready_count_ = 0;
   std::vector<isize> taken_;
   unsigned char* shared_ = nullptr;
@@ -398,8 +411,8 @@ void* emulated_thread::take_shared(isize bytes) { return block_runner::one().tak
 void emulated_thread::too_many_copies() {
   fault("a thread has more than " + std::to_string(most_copies) + " copies into shared memory under way");
 }
-void emulated_thread::exchange(const void* value, void* found, std::size_t bytes, int from) {
-  block_runner::one().exchange(*this, value, found, bytes, from);
+const void* emulated_thread::show(const void* value, std::size_t bytes) {
+  return block_runner::one().show(*this, value, bytes);
 }
 
 void watch_accesses(std::function<void(const void*, int, bool)> look) {

@@ -44,9 +44,13 @@ class emulated_thread {
   T shuffle(T value, int lane) {
     static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
                   "a GPU shuffles numbers of 4 or 8 bytes");
-    T found;
-    exchange(&value, &found, sizeof(T), lane & (cuda::warp_size - 1));
-    return found;
+    return of_all_lanes(value)[lane & (cuda::warp_size - 1)];
+  }
+  // What each lane of the warp shows, until this one shows something again.
+  template <class T>
+  const T* of_all_lanes(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= most_shown && alignof(T) <= 16);
+    return static_cast<const T*>(show(&value, sizeof(T)));
   }
   template <class T>
   T shuffle_xor(T value, int mask) {
@@ -101,7 +105,8 @@ class emulated_thread {
   void wait_for_block();
   void wait_for_warp();
   void* take_shared(isize bytes);
-  void exchange(const void* value, void* found, std::size_t bytes, int from);
+  static constexpr std::size_t most_shown = 24;  // bytes
+  const void* show(const void* value, std::size_t bytes);
 
   launch_shape shape_;
   isize block_ = 0;

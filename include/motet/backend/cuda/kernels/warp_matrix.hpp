@@ -7,7 +7,7 @@
 // Small matrix products that a warp makes as one, by the tensor cores of chips from sm_80 on; and copies into
 // shared memory that run beside other work. All 32 lanes ask alike. Each function has two forms: instructions
 // for the thread of a GPU, and the same in plain code for any other thread, so that kernels run where there
-// is no GPU; there, copies come as late as they may.
+// is no GPU; there, lanes see what each of them holds, and copies come as late as they may.
 //
 // A register of a lane holds two neighbours as bf16, the first in the lower half. With g = lane / 4 and t =
 // lane % 4 * 2, the product of a (16 x 16) and b (16 x 8) into c (16 x 8) has on each lane
@@ -26,13 +26,17 @@ MOTET_HOST_DEVICE void multiply_tile(Thread& self, float (&c)[4], const std::uin
   const auto part = [](std::uint64_t of, int which) {
     return __builtin_bit_cast(float, static_cast<std::uint32_t>(of >> 16 * which & 0xffffu) << 16);
   };
+  struct registers {
+    std::uint64_t upper, lower, column;
+  };
+  const registers* const held =
+      self.of_all_lanes(registers{both(a[0], a[2]), both(a[1], a[3]), both(b0, b1)});
   const int g = self.lane() / 4, t = self.lane() % 4 * 2;
   // the lanes that hold a row of a and a column of b, each with these rows of k: 2 four, + 1, + 8, + 9
   for (int four = 0; four < 4; ++four) {
-    const std::uint64_t upper = self.shuffle(both(a[0], a[2]), g * 4 + four),
-                        lower = self.shuffle(both(a[1], a[3]), g * 4 + four);
+    const std::uint64_t upper = held[g * 4 + four].upper, lower = held[g * 4 + four].lower;
     for (int e = 0; e < 2; ++e) {
-      const std::uint64_t column = self.shuffle(both(b0, b1), (t + e) * 4 + four);
+      const std::uint64_t column = held[(t + e) * 4 + four].column;
       for (int i = 0; i < 4; ++i) {
         c[e] += part(upper, i) * part(column, i);
         c[2 + e] += part(lower, i) * part(column, i);
@@ -40,18 +44,14 @@ MOTET_HOST_DEVICE void multiply_tile(Thread& self, float (&c)[4], const std::uin
     }
   }
 }
-template <class Thread>
-MOTET_HOST_DEVICE const bf16* row_of_lane(Thread& self, const bf16* row, int lane) {
-  return reinterpret_cast<const bf16*>(
-      self.shuffle(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(row)), lane));
-}
 // Four matrices of 8 x 8 in shared memory: lane l says where row l % 8 of matrix l / 8 is, at a multiple of
 // 16 bytes. Each lane gets (g, t) of each.
 template <class Thread>
 MOTET_HOST_DEVICE void load_tiles(Thread& self, std::uint32_t (&to)[4], const bf16* row) {
   must_lie_in<memory_kind::block>(row, 16);
+  const bf16* const* const rows = self.of_all_lanes(row);
   for (int i = 0; i < 4; ++i) {
-    const bf16* const from = row_of_lane(self, row, i * 8 + self.lane() / 4) + self.lane() % 4 * 2;
+    const bf16* const from = rows[i * 8 + self.lane() / 4] + self.lane() % 4 * 2;
     to[i] = static_cast<std::uint32_t>(from[0].bits) | static_cast<std::uint32_t>(from[1].bits) << 16;
   }
 }
@@ -59,9 +59,10 @@ MOTET_HOST_DEVICE void load_tiles(Thread& self, std::uint32_t (&to)[4], const bf
 template <class Thread>
 MOTET_HOST_DEVICE void load_tiles_across(Thread& self, std::uint32_t (&to)[4], const bf16* row) {
   must_lie_in<memory_kind::block>(row, 16);
+  const bf16* const* const rows = self.of_all_lanes(row);
   for (int i = 0; i < 4; ++i) {
-    const bf16* const first = row_of_lane(self, row, i * 8 + self.lane() % 4 * 2);
-    const bf16* const second = row_of_lane(self, row, i * 8 + self.lane() % 4 * 2 + 1);
+    const bf16* const first = rows[i * 8 + self.lane() % 4 * 2];
+    const bf16* const second = rows[i * 8 + self.lane() % 4 * 2 + 1];
     to[i] = static_cast<std::uint32_t>(first[self.lane() / 4].bits) |
             static_cast<std::uint32_t>(second[self.lane() / 4].bits) << 16;
   }
