@@ -31,7 +31,7 @@ ROOMS = {
     "backend": ["core", "groups", "exchange"],
     "backend/cpu": BACK_END,
     "backend/cuda": BACK_END,
-    "backend/transport": ["core", "local", "meet", "mpi", "nccl", "shared_gpu"],
+    "backend/transport": ["core", "local", "meet", "mpi", "gpu", "nccl", "shared_gpu"],
 }
 # Includes of lower floors, or of their own, that the design forbids all the same.
 FORBIDDEN = {
@@ -52,7 +52,7 @@ NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|plan|cuda|jobs)\.h
 # Front headers that bring whole floors. motet.hpp brings what a program needs that trains, and no more.
 FRONTS = {"jobs.hpp": {"jobs"}, "plan.hpp": {"strategy", "schedule", "plan"}}
 # Headers that cannot be read without CUDA's. cuda.hpp brings them all; the other fronts must not.
-CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(nccl|shared_gpu)|^front/cuda_")
+CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(gpu|nccl|shared_gpu)|^front/cuda_")
 CUDA_INCLUDE = re.compile(r"^(cuda|cublas|cudnn|nccl|cub/|thrust/)")
 # What a kernel says to reach memory of one kind alone, where a plain access asks the address: inline assembly with an address, and intrinsics.
 NAMES_MEMORY = re.compile(r'\basm\b[^;]*?"[^"]*\[ *%[^"]*"|\b__ld(?:g|ca|cg|cs|lu|cv)\b|\b__st(?:wb|cg|cs|wt)\b|\b\w*memcpy_async\b'

@@ -54,4 +54,11 @@ concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const st
   t.pause(seen);
 };
 
+// Says whether an end has no fetch of one member's rows alone: rows of all members come at once.
+template <class End>
+bool brings_all([[maybe_unused]] const End& end) {
+  if constexpr (requires { end.brings_all(); }) return end.brings_all();
+  else return false;
+}
+
 }  // namespace motet

@@ -188,13 +188,12 @@ class meeting_point {
     return layout.member(rank);
   }
   isize rows(std::size_t k) const { return layout_.rows(me_, k); }
-  // Says whether the transport cannot bring rows of one member after the other: then there is room for all,
-  // and they come at once.
-  static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
+  // Where the transport cannot bring rows of one member after the other, there is room for all.
+  bool brings_all() const { return motet::brings_all(*home_.end); }
   // Rows of others are all here at once, or of two members at a time.
   isize received_bytes() const {
     if (loss_of_.tells) return features_.received_bytes();
-    return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) +
+    return (brings_all() ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) +
            loss_bytes_;
   }
   buffer_type zeros() const {
@@ -320,11 +319,11 @@ class meeting_point {
   }
   // There is room for two members' rows, as the next ones come while those of one are compared; or for all.
   std::byte* room(std::size_t which) const {
-    if constexpr (brings_all) return received_.data() + features_.in()[as_size(sources_[which])].offset;
-    else return received_.data() + static_cast<isize>(which % 2) * features_.largest();
+    if (brings_all()) return received_.data() + features_.in()[as_size(sources_[which])].offset;
+    return received_.data() + static_cast<isize>(which % 2) * features_.largest();
   }
   bool fetch(const group_memory& at, std::int32_t tag, std::size_t which) {
-    if (brings_all) return true;
+    if (brings_all()) return true;
     const std::int32_t from = sources_[which];
     bool& here = here_[which % 2];
     if (!here)
@@ -341,7 +340,7 @@ class meeting_point {
         pass(ctx, at, me_, nullptr, numbers_.data(), loss_.data(), gradients_.data());
       });
     };
-    if constexpr (brings_all) {
+    if (brings_all()) {
       if (!home_.end->exchange(tag, me_, at.own, features_.out(), at.received, features_.in())) return false;
     } else if (passed_ == 0) {
       home_.end->fetch(tag, me_, at.own, features_.out(), me_, nullptr, 0);

@@ -3,6 +3,7 @@
 
 #include <motet/backend/core/in_parallel.hpp>
 #include <motet/backend/core/step_costs.hpp>
+#include <motet/backend/groups/seen_by_stages.hpp>
 #include <motet/format/text/json_write.hpp>
 #include <motet/runtime/gradients/rank_update.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
@@ -290,11 +291,11 @@ class model_trainer {
   }
 
  private:
-  using endpoint = std::remove_reference_t<decltype(std::declval<Host&>().end(0))>;
+  using endpoint = seen_by_stages<std::remove_reference_t<decltype(std::declval<Host&>().end(0))>>;
   using world = std::remove_reference_t<decltype(std::declval<Host&>().world())>;
   using group_set = typename world::group_set;
   using group_type = typename world::group;
-  using placed_type = placed_model<typename Device::context, Numbers, endpoint, group_type>;
+  using placed_type = placed_model<typename Device::context, Numbers, endpoint, seen_by_stages<group_type>>;
   using update_type = rank_update<typename placed_type::home_type>;
   using piece_type = parameter_piece<master>;
 

@@ -13,6 +13,7 @@
 #include <motet/runtime/train/step_long_rows.hpp>
 #include <motet/runtime/train/step_rooms.hpp>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -32,6 +33,8 @@ class placed_model {
   using piece_type = parameter_piece<master>;
   using reduction_type = gradient_reduction<master, Group, Context>;
   using ring_type = gradient_ring<master, Group, Context>;
+  using end_finder = std::function<Endpoint&(std::int32_t)>;
+  using group_finder = std::function<Group*(int, std::int32_t, std::int32_t)>;
   // One of these sums the gradients of a stage over ranks; neither where it is alone.
   struct stage_sums {
     reduction_type* reduction = nullptr;
@@ -41,11 +44,10 @@ class placed_model {
   // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its
   // end of a group, set 0 for those that compute together and 1 for those that sum gradients. choices: of
   // each module, how: all of them learn. room: for which shares of the replicas memory is planned.
-  template <class End, class Groups>
   placed_model(const model_type& model, const score_sheets& sheets, isize samples,
                const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
-               const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
-               const rank_options& each_rank = {}, const learning& how = {})
+               const stage_groups& groups, const end_finder& end, const group_finder& group,
+               const resplit_options& room = {}, const rank_options& each_rank = {}, const learning& how = {})
       : model_(model),
         sheets_(sheets),
         samples_(samples),
@@ -345,9 +347,8 @@ class placed_model {
     return point_type(model_, home(rank), roomy_[join], groups_, join).measure();
   }
 
-  template <class Groups>
   void place(std::int32_t v, const module_choice& choice, const std::vector<program_room>& rooms,
-             Groups& group) {
+             const group_finder& group) {
     const voice& sings = of().voices[v];
     const auto module = as_size(sings.module);
     const std::string_view name = model_.of->names[module];

@@ -12,6 +12,7 @@
 #include <motet/schedule/check/buffers.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -103,9 +104,9 @@ struct placed_stage {
   // The groups of the stage on its rank, and what it does for the sums of its gradients, after its parameters
   // are known; at learns what is kept for it. group(set, number, rank): set 0 for those that compute
   // together, 1 for those that sum.
-  template <class Groups>
   void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s,
-            const module_choice& choice, const learning& how, stage_position& at, Groups& group) {
+            const module_choice& choice, const learning& how, stage_position& at,
+            const std::function<Group*(int, std::int32_t, std::int32_t)>& group) {
     const stage_groups::group_numbers& own = all.of(sings, s);
     const auto joined = [&](int set, std::int32_t number) {
       return number >= 0 ? group(set, number, at.rank) : nullptr;

@@ -51,7 +51,8 @@ class rank_homes {
   using room = std::vector<std::vector<temporaries>>;
 
   template <class End>
-  rank_homes(const score_sheet& sheet, std::span<const std::int32_t> ranks, End& end, const rank_options& how)
+  rank_homes(const score_sheet& sheet, std::span<const std::int32_t> ranks, End&& end,
+             const rank_options& how)
       : sheet_(sheet), threads_(how.threads), all_(as_size(sheet.of.ranks())) {
     require_lanes<std::remove_reference_t<decltype(end(0))>>(sheet.of);
     const lane_shares shares(sheet.of, how.shares);

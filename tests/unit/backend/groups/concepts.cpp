@@ -68,6 +68,9 @@ struct model {
 struct counts_by_int : model<8> {
   int observe() { return 0; }
 };
+struct brings : model<0> {
+  bool brings_all() const { return true; }
+};
 struct receives_blindly : model<6> {
   void receive(std::int32_t, std::int32_t, std::byte*, motet::isize) {}
 };
@@ -89,4 +92,9 @@ TEST_CASE("the concept is proven by the compiler") {
   model<0> one;
   CHECK(one.sent(0));
   CHECK(one.receive(0, 0, nullptr, 0));
+}
+
+TEST_CASE("an end brings rows of one member alone, unless it says otherwise") {
+  CHECK_FALSE(brings_all(model<0>{}));
+  CHECK(brings_all(brings{}));
 }

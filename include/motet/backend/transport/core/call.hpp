@@ -43,8 +43,26 @@ inline std::string describe(const call& it) {
   return text;
 }
 
+// Sleeps at a group's end until a call is done. After withdraw() nobody reads or writes the memory of this
+// member's calls any more.
+template <class Group>
+void wait_for(Group& group, ticket which) {
+  auto& end = group.end();
+  [[maybe_unused]] const auto turn = turn_of(end);
+  try {
+    for (;;) {
+      const std::uint32_t seen = end.observe();
+      if (group.test(which)) return;
+      end.pause(seen);
+    }
+  } catch (...) {
+    group.withdraw();
+    throw;
+  }
+}
+
 // The calls of a group, made of what a transport gives: size(), end(), start(call), test(ticket), and
-// withdraw(), after which nobody reads or writes the memory of this member's calls any more.
+// withdraw().
 template <class Group>
 class group_calls {
  public:
@@ -88,20 +106,7 @@ class group_calls {
   }
   ticket barrier() { return self().start({}); }
 
-  void wait(ticket which) {
-    auto& end = self().end();
-    [[maybe_unused]] const auto turn = turn_of(end);
-    try {
-      for (;;) {
-        const std::uint32_t seen = end.observe();
-        if (self().test(which)) return;
-        end.pause(seen);
-      }
-    } catch (...) {
-      self().withdraw();
-      throw;
-    }
-  }
+  void wait(ticket which) { wait_for(self(), which); }
 
  private:
   Group& self() { return static_cast<Group&>(*this); }

@@ -27,7 +27,7 @@ class posted_groups {
   }
 
  private:
-  template <class, class, class, class>
+  template <class, class, class, class, class>
   friend class posted_group;
   struct alignas(64) board {
     std::atomic<std::uint64_t> arrived{0};
@@ -51,8 +51,9 @@ class posted_groups {
 //   performed(own)   before the others see that it was done
 //   completes(posts) when all have done their parts
 //   leaves(posts)    the same after a failure: nobody uses own memory any more
-template <class Group, class World, class Endpoint, class Post>
-class posted_group : public group_calls<Group> {
+// Calls: what makes calls of it, group_calls or what several transports have in common.
+template <class Group, class World, class Endpoint, class Post, class Calls = group_calls<Group>>
+class posted_group : public Calls {
  public:
   using set_type = posted_groups<Group, World, Post>;
 
@@ -81,7 +82,7 @@ class posted_group : public group_calls<Group> {
   ticket start(const call& it) {
     [[maybe_unused]] const auto turn = turn_of(own_);
     const ticket now = next_, in_flight = worked_.size();
-    if (now - open_ >= in_flight) this->wait(open_);  // whose board is needed
+    if (now - open_ >= in_flight) posted_group::wait(open_);  // whose board is needed
     ++next_;
     auto& board = row_.boards[now % in_flight];
     Post& own = board.posts[as_size(member_)];
@@ -104,6 +105,7 @@ class posted_group : public group_calls<Group> {
     }
     return which < open_ || completes(which);
   }
+  void wait(ticket which) { wait_for(self(), which); }
   // Before this rank's memory goes away, after a failure. Where not all have come, nobody will begin; where
   // they have, they are let finish.
   void withdraw() noexcept {
@@ -120,7 +122,7 @@ class posted_group : public group_calls<Group> {
   // The destructor of Group calls this.
   void end_calls() {
     try {
-      while (std::uncaught_exceptions() == exceptions_ && open_ < next_) this->wait(open_);
+      while (std::uncaught_exceptions() == exceptions_ && open_ < next_) posted_group::wait(open_);
     } catch (...) {
     }
     withdraw();

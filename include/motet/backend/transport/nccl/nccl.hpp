@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/device/context.hpp>
-#include <motet/backend/cuda/device/lane_engines.hpp>
 #include <motet/backend/cuda/device/sm_share.hpp>
+#include <motet/backend/transport/gpu/gpu_end.hpp>
 #include <motet/backend/transport/nccl/nccl_meetings.hpp>
 #include <motet/backend/transport/nccl/nccl_memory.hpp>
 
@@ -197,42 +196,26 @@ class world {
 };
 
 // This process's end; a transport. What it is given lies on the GPU, but for gather.
-class endpoint : public cuda::timed_end<endpoint>, public cuda::laned_end<endpoint> {
+class endpoint : public transports::gpu_end {
  public:
-  // Nobody can ask for one member's rows alone: who calls fetch() takes more memory than who has room for an
-  // exchange.
-  static constexpr bool brings_all = true;
+  using seen = transports::gpu_end;
 
   endpoint(world& all, std::int32_t rank) : world_(all) {
     if (rank != all.rank())
       fail(meeting_refused, sentence({"this process is rank ", all.rank(), ", not ", rank}));
   }
-  endpoint(const endpoint&) = delete;
-  endpoint& operator=(const endpoint&) = delete;
-
-  std::int32_t rank() const { return world_.rank(); }
-  std::int32_t ranks() const { return world_.ranks(); }
-  cuda::engine& on() { return world_.on(); }
-  cuda::lane_engines& lanes() { return world_.lanes(); }
-  void share_lanes(std::vector<double> shares) { world_.share_lanes(std::move(shares)); }
-  void move_lanes() { world_.move_lanes(); }
-  // The point that times are told from.
-  const cuda::event& zero() const { return world_.zero_; }
+  std::int32_t rank() const override { return world_.rank(); }
+  std::int32_t ranks() const override { return world_.ranks(); }
+  cuda::engine& on() override { return world_.on(); }
+  cuda::lane_engines& lanes() override { return world_.lanes(); }
+  void share_lanes(std::vector<double> shares) override { world_.share_lanes(std::move(shares)); }
+  void move_lanes() override { world_.move_lanes(); }
+  const cuda::event& zero() const override { return world_.zero_; }
   void begin_step() {
     marks_.begin_step();
     world_.channels_.begin_step();
     world_.meetings_.begin_step();
     lanes().meet();
-  }
-  // Called before anything is computed, and at the beginning of each step.
-  void prepare(cuda::context& ctx, std::int32_t lane = 0) { ctx.on = &lanes().of(lane); }
-  void begin(cuda::context& ctx) {
-    cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
-    lanes().meet();
-    lanes().each([&](cuda::engine& each) {
-      each.forget_copies();
-      each.set_step(ctx.draws.step);
-    });
   }
   // Waits until all that this step began is done.
   void end_step() { finish_step(); }
@@ -244,59 +227,55 @@ class endpoint : public cuda::timed_end<endpoint>, public cuda::laned_end<endpoi
     world_.goes_on();
   }
 
-  // Memory that messages leave from, or come to, on all ranks alike; NCCL is told while what is returned
-  // lives.
-  std::vector<std::shared_ptr<void>> keep(bool leaving, const void* data, isize bytes) {
+  std::vector<std::shared_ptr<void>> keep(bool leaving, const void* data, isize bytes) override {
     std::vector<std::shared_ptr<void>> kept;
     world_.channels_.each_way(
         leaving, [&](const communicator& by) { kept.push_back(world_.memory_.keep(by, data, bytes)); });
     return kept;
   }
 
-  void send(std::int32_t tag, std::int32_t, const std::byte* from, isize bytes) {
+  void send(std::int32_t tag, std::int32_t, const std::byte* from, isize bytes) override {
     if (world_.channels_.ask(tag, const_cast<std::byte*>(from), bytes, compute(), marks_)) ++moved_;
   }
   // The result says whether the message is under way; what comes on this rank's stream waits until it is
   // over.
-  bool sent(std::int32_t tag) {
+  bool sent(std::int32_t tag) override {
     if (!world_.channels_.begun(tag)) return false;
     hold(tag);
     return true;
   }
-  bool receive(std::int32_t tag, std::int32_t, std::byte* to, isize bytes) {
+  bool receive(std::int32_t tag, std::int32_t, std::byte* to, isize bytes) override {
     if (!world_.channels_.ask(tag, to, bytes, compute(), marks_)) return false;
     hold(tag);
     return ++moved_ > 0;
   }
-  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
-  // read.
-  bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, isize bytes) {
+  bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, isize bytes) override {
     landing& own = landings_[to];
     if (!world_.channels_.ask(tag, to, bytes, compute(), marks_, &own.free)) return false;
     own.message = tag;
     return ++moved_ > 0;
   }
-  void await(const void* at) {
+  void await(const void* at) override {
     const auto found = landings_.find(at);
     if (found != landings_.end() && found->second.message >= 0)
       hold(std::exchange(found->second.message, -1));
   }
-  void freed(const void* at) { landings_[at].free.mark(compute()); }
-  // The same where another lane of this rank writes next.
-  void follow_freed(const void* at) { landings_[at].free.hold(compute()); }
+  void freed(const void* at) override { landings_[at].free.mark(compute()); }
+  void follow_freed(const void* at) override { landings_[at].free.hold(compute()); }
 
-  // Numbers of the host.
-  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes, std::byte* all) {
+  bool brings_all() const override { return true; }
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes,
+              std::byte* all) override {
     return world_.meetings_.gather(meeting, member, own, bytes, all);
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
-                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) override {
     const bool there = world_.meetings_.exchange(meeting, member, own, out, all, in, first());
     marks_.begin_again(first());
     return there;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, isize bytes) {
+             std::int32_t from, std::byte* to, isize bytes) override {
     return world_.meetings_.fetch(meeting, member, own, out, from, to, bytes, first());
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/transport/core/call.hpp>
+#include <motet/backend/transport/gpu/gpu_group.hpp>
 #include <motet/backend/transport/nccl/nccl.hpp>
 
 namespace motet::nccl {
@@ -35,8 +35,10 @@ class group_set {
 
 // One member's end; all that it is given lies on the GPU. Sums are as NCCL takes them: the same bits on all
 // members, in an order of NCCL's own.
-class group : public transports::group_calls<group> {
+class group : public transports::gpu_group {
  public:
+  using seen = transports::gpu_group;
+
   group(group_set& set, std::int32_t number, endpoint& own)
       : world_(set.world_), by_(set.made_[as_size(number)]), own_(own), nothing_(1) {
     calls_.before.resize(as_size(set.in_flight_));
@@ -49,25 +51,24 @@ class group : public transports::group_calls<group> {
       fail(group_disagrees, sentence({"rank ", own.rank(), " is no member of group ", number}));
     tell_world(&calls_);
   }
-  group(const group&) = delete;
-  group& operator=(const group&) = delete;
-  ~group() { tell_world(nullptr); }
+  ~group() override { tell_world(nullptr); }
 
-  std::int32_t size() const { return size_; }
-  std::int32_t member() const { return member_; }
-  endpoint& end() { return own_; }
-  // Memory that calls use, on all members alike; NCCL is told while what is returned lives.
-  std::shared_ptr<void> keep(const void* data, isize bytes) { return world_.memory_.keep(by_, data, bytes); }
+  std::int32_t size() const override { return size_; }
+  std::int32_t member() const override { return member_; }
+  endpoint& end() override { return own_; }
+  std::shared_ptr<void> keep(const void* data, isize bytes) override {
+    return world_.memory_.keep(by_, data, bytes);
+  }
 
-  ticket start(const transports::call& it) {
+  ticket start(const transports::call& it) override {
     by_.after(world_.on().stream(), calls_.before[next_ % calls_.before.size()]);
     by_.grouped(world_.session_.patience(), [&](ncclComm_t handle) { begin(it, handle); });
     event_of(next_).mark(by_.stream());
     return next_++;
   }
-  bool test(ticket which) { return event_of(which).is_past(); }
+  bool test(ticket which) override { return event_of(which).is_past(); }
   // Work that this rank's stream gets from now on comes after the call; the host does not wait.
-  void wait(ticket which) { event_of(which).hold(world_.on().stream()); }
+  void wait(ticket which) override { event_of(which).hold(world_.on().stream()); }
 
  private:
   void tell_world(const group_moments* calls) const {

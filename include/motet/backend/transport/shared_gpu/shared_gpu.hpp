@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/device/kernel_loading.hpp>
-#include <motet/backend/cuda/device/lane_engines.hpp>
 #include <motet/backend/cuda/device/sm_share.hpp>
-#include <motet/backend/cuda/device/time_marks.hpp>
+#include <motet/backend/transport/gpu/gpu_end.hpp>
 #include <motet/backend/transport/local/local.hpp>
 
 #include <mutex>
@@ -106,12 +104,13 @@ class world : public local::world {
 };
 
 // One rank's end; a transport for memory of the GPU. A gather alone is of the host's memory.
-class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, public cuda::laned_end<endpoint> {
+class endpoint : public local::endpoint, public transports::gpu_end {
  public:
+  using seen = transports::gpu_end;
   static constexpr bool takes_turns = false;  // one thread begins all that a rank does
 
   endpoint(world& all, std::int32_t rank) : local::endpoint(all, rank), world_(all) {}
-  ~endpoint() {
+  ~endpoint() override {
     for (const cudaStream_t each : {copies_, beside_})
       if (each != nullptr) cudaStreamSynchronize(each);
     lanes_.clear();
@@ -120,15 +119,15 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
       if (each != nullptr) cudaStreamDestroy(each);
   }
 
-  // This rank's engine of the GPU, that of the lane which was entered. It is made when first asked for.
-  cuda::engine& on() { return lanes_.on(); }
-  cuda::lane_engines& lanes() { return lanes_; }
-  // Lanes compute on these shares of the rank's multiprocessors: from the beginning, or, between steps,
-  // from the time on when those of all ranks are known and move_lanes() is called.
-  void share_lanes(std::vector<double> shares) {
+  std::int32_t rank() const override { return local::endpoint::rank(); }
+  std::int32_t ranks() const override { return local::endpoint::ranks(); }
+  // It is made when first asked for.
+  cuda::engine& on() override { return lanes_.on(); }
+  cuda::lane_engines& lanes() override { return lanes_; }
+  void share_lanes(std::vector<double> shares) override {
     world_.share_lanes(rank(), std::move(shares), lanes_.count() > 0);
   }
-  void move_lanes() {
+  void move_lanes() override {
     if (lanes_.count() == 0) return;
     cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
     world::part next = world_.shares_of(rank());
@@ -141,18 +140,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
     for (const cudaStream_t each : before) cudaStreamDestroy(each);
     shares_ = std::move(next);
   }
-  // The point that times are told from.
-  const cuda::event& zero() const { return world_.zero_; }
-  void prepare(cuda::context& ctx, std::int32_t lane = 0) { ctx.on = &lanes_.of(lane); }
-  // The rank calls this on its own thread, before a step of these draws.
-  void begin(cuda::context& ctx) {
-    cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
-    lanes_.meet();
-    lanes_.each([&](cuda::engine& each) {
-      each.forget_copies();
-      each.set_step(ctx.draws.step);
-    });
-  }
+  const cuda::event& zero() const override { return world_.zero_; }
   void begin_step() {
     local::endpoint::begin_step();
     marks_.begin_step();
@@ -174,19 +162,19 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
     return beside_;
   }
 
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, isize bytes) {
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, isize bytes) override {
     world_.sent_[as_size(tag)].mark(on().stream());
     local::endpoint::send(tag, peer, from, bytes);
   }
   // Work that begins from now on may write where the rows were.
-  bool sent(std::int32_t tag) {
+  bool sent(std::int32_t tag) override {
     if (!local::endpoint::sent(tag)) return false;
     world_.taken_[as_size(tag)].hold(on().stream());
     begin_again();
     return true;
   }
   // Work that begins from now on sees the rows.
-  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) {
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) override {
     if (!is_there(tag)) return false;
     world_.sent_[as_size(tag)].hold(on().stream());
     begin_again();
@@ -195,9 +183,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
     take(tag, peer);
     return true;
   }
-  // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
-  // read.
-  bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) {
+  bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) override {
     if (!is_there(tag)) return false;
     landing& own = landings_[to];
     on();
@@ -213,25 +199,28 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
     take(tag, peer);
     return true;
   }
-  void await(const void* at) {
+  void await(const void* at) override {
     const auto found = landings_.find(at);
     if (found == landings_.end() || found->second.here == nullptr) return;
     std::exchange(found->second.here, nullptr)->hold(on().stream());
     begin_again();
   }
-  void freed(const void* at) { landings_[at].free.mark(on().stream()); }
-  // The same where another lane of this rank writes next.
-  void follow_freed(const void* at) { landings_[at].free.hold(on().stream()); }
+  void freed(const void* at) override { landings_[at].free.mark(on().stream()); }
+  void follow_freed(const void* at) override { landings_[at].free.hold(on().stream()); }
 
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes,
+              std::byte* all) override {
+    return local::endpoint::gather(meeting, member, own, bytes, all);
+  }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
-                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
+                std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) override {
     if (!show(meeting, member, own, out)) return false;
     for (std::size_t m = 0; m < members_of(meeting); ++m) bring(meeting, m, member, all + in[m].offset);
     begin_again();
     return true;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, isize bytes) {
+             std::int32_t from, std::byte* to, isize bytes) override {
     const bool all = show(meeting, member, own, out);
     if (from == member || bytes == 0) return true;
     if (!all) return false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/transport/core/posted_group.hpp>
+#include <motet/backend/transport/gpu/gpu_group.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu.hpp>
 
 namespace motet::shared_gpu {
@@ -74,6 +75,14 @@ void begin_sum(cudaStream_t stream, const std::byte* const* parts, isize part_co
   cuda::launch(stream, {cuda::blocks_for(at.size(), 256 * cuda::pack<T>::size), 256, 0}, all);
 }
 
+// By which numbers a call adds; none: it only moves bytes.
+inline sum_launch launch_of(const transports::call& it) {
+  if (it.sum == transports::sum_parts<float>) return &begin_sum<float>;
+  if (it.sum == transports::sum_parts<double>) return &begin_sum<double>;
+  if (it.sum == transports::sum_parts<bf16>) return &begin_sum<bf16>;
+  return nullptr;
+}
+
 // A call, and points in the work of its member: what it brings is there; its part is done.
 struct post : transports::call {
   sum_launch begin_sum = nullptr;
@@ -92,40 +101,29 @@ class group_set : public transports::posted_groups<group, world, detail::post> {
 // member computes next sees it; the host waits for nothing else. Of a group that went beside, what is
 // computed sees it after see(), and does not wait before. A piece, which has places of its own, goes beside,
 // too, and who waits for it waits for no piece behind it.
-class group : public transports::posted_group<group, world, endpoint, detail::post> {
-  using base = transports::posted_group<group, world, endpoint, detail::post>;
+class group : public transports::posted_group<group, world, endpoint, detail::post, transports::gpu_group> {
+  using base = transports::posted_group<group, world, endpoint, detail::post, transports::gpu_group>;
 
  public:
+  using seen = transports::gpu_group;
+
   group(group_set& set, std::int32_t number, endpoint& own) : base(set, number, own) {}
-  ~group() { end_calls(); }
+  ~group() override { end_calls(); }
 
   // From the first call on, a stream of its own does this member's part.
   void go_beside() { beside_ = true; }
-  // Work that begins from now on comes after all calls that are done.
-  void see() {
+  void see() override {
     if (!std::exchange(unseen_, false)) return;
     through_.mark(end().beside());
     through_.hold(end().on().stream());
   }
 
-  void wait(ticket which) {
+  void wait(ticket which) override {
     base::wait(which);
     if (beside_ || !own_post(which).is_piece()) return;
     own_post(which).done.hold(end().on().stream());
     // Others have read what was given them, too.
     if (which + 1 == begun()) see();
-  }
-
-  template <class T>
-  ticket all_reduce_sum(T* numbers, isize count) {
-    begin_sum_ = &detail::begin_sum<T>;
-    return base::all_reduce_sum(numbers, count);
-  }
-  template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
-                            std::span<const isize> places = {}) {
-    begin_sum_ = &detail::begin_sum<T>;
-    return base::reduce_scatter_sum(from, to, counts, places);
   }
 
  private:
@@ -136,7 +134,7 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
   // It does this member's part.
   cudaStream_t stream(const post& own) { return goes_beside(own) ? end().beside() : end().on().stream(); }
   void posts(post& own) {
-    own.begin_sum = begin_sum_;
+    own.begin_sum = detail::launch_of(own);
     own.ready.mark(end().on().stream());
   }
   void perform(const std::vector<post>& posts) {
@@ -172,7 +170,6 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
     for (const post& each : posts) each.done.finish();
   }
 
-  detail::sum_launch begin_sum_ = nullptr;
   bool beside_ = false, unseen_ = false;
   cuda::event through_;
 };
