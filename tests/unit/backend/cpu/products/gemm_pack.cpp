@@ -16,7 +16,7 @@ using laws::grid;
 #define VARIANT(NAME)                                                                                \
   struct NAME##_packing {                                                                            \
     template <class T>                                                                               \
-    using products = cpu::NAME::products<T>;                                                         \
+    using products = cpu::NAME::product_of<T>;                                                       \
     using split = cpu::NAME::panel_split;                                                            \
     static constexpr isize tile_rows = cpu::NAME::tile_rows, tile_vectors = cpu::NAME::tile_vectors; \
     template <class P, class... Rest>                                                                \
