@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 programs, here = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 shutil.rmtree(here, ignore_errors=True)
@@ -35,6 +36,12 @@ def end(process):
     said, _ = process.communicate(timeout=300)
     check(process.returncode == 0, f"status {process.returncode}: {' '.join(process.args)}\n{said}")
     return said
+
+
+def computed(process):
+    """Seconds of a processor."""
+    told = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def lines(name):
@@ -97,6 +104,11 @@ half, ordered, whole = per_step["data-2"], per_step["data-2-reorderall"], per_st
 check(0.3 < half / whole < 0.7, "a process that looks at half of the samples gets other than half of the pictures")
 check(0.3 < ordered / whole < 0.7, "where samples are put in order, it gets other than half of them")
 
+# A producer that nobody asks sleeps, also once ranks have left it.
+before = [computed(each) for each in made]
+time.sleep(0.4)
+idle = [computed(each) - was for each, was in zip(made, before)]
+check(all(each <= 0.03 for each in idle), f"producers that nobody asks compute {idle} of 0.4 seconds")
 for each in made:
     each.send_signal(signal.SIGTERM)
     end(each)

@@ -109,6 +109,7 @@ class sample_producer {
     for (;;) {
       pollfd watched[] = {door_->watched(), rings_.watched()};
       ::poll(watched, 2, 1000);
+      rings_.quiet();  // before what it rang for is looked at
       const std::lock_guard hold(guard_);
       if (ends_) return;
       for (auto each = guests_.begin(); each != guests_.end();) {
