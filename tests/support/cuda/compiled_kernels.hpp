@@ -5,8 +5,15 @@
 
 #include <motet/backend/cuda/attention/attention_matrix_kernel.hpp>
 #include <motet/backend/cuda/attention/attention_plain_kernel.hpp>
+#include <motet/backend/cuda/exchange/rows_exchange.hpp>
 #include <motet/backend/cuda/experts/grouped.hpp>
+#include <motet/backend/cuda/kernels/group_sums.hpp>
+#include <motet/backend/cuda/losses/info_nce.hpp>
+#include <motet/backend/cuda/parameters/optimizer.hpp>
+#include <motet/backend/cuda/parameters/squares.hpp>
 #include <motet/backend/cuda/products/gemm.hpp>
+#include <motet/backend/cuda/rows/norm.hpp>
+#include <motet/backend/cuda/rows/position.hpp>
 
 // The kernels that trainers on emulated GPUs spend most of their time in, compiled once and optimised; what
 // includes this is then compiled for less. A kernel that is not listed works as well, only slower.
@@ -55,10 +62,37 @@
   MOTET_EMULATED_PRODUCT(KEYWORD, bf16, float, bf16, bf16, forward, detail::whole_product)     \
   MOTET_EMULATED_PRODUCT(KEYWORD, bf16, float, bf16, bf16, backward, detail::whole_product)
 
+#define MOTET_EMULATED_SUMS(KEYWORD, WIDTH, VALUE, ROWS) \
+  MOTET_EMULATED_KERNEL(KEYWORD, sum_chunks<WIDTH, plain_values<float, VALUE>, ROWS, add_sums<float>>)
+#define MOTET_EMULATED_ROWS(KEYWORD)                                                                      \
+  MOTET_EMULATED_KERNEL(KEYWORD, norm_rows<float, 4, 4, false, float, float, float, float>)               \
+  MOTET_EMULATED_KERNEL(KEYWORD, norm_rows<float, 8, 2, false, float, float, bf16, float>)                \
+  MOTET_EMULATED_KERNEL(KEYWORD,                                                                          \
+                        norm_rows_backward<float, 4, 2, float, float, float, float, float, float, float>) \
+  MOTET_EMULATED_KERNEL(KEYWORD,                                                                          \
+                        norm_rows_backward<float, 8, 1, float, float, float, bf16, float, float, bf16>)   \
+  MOTET_EMULATED_KERNEL(KEYWORD, sum_of_chunks<float, one_group, add_sums<float>>)                        \
+  MOTET_EMULATED_SUMS(KEYWORD, 4, float, every_row)                                                       \
+  MOTET_EMULATED_SUMS(KEYWORD, 8, bf16, every_row)                                                        \
+  MOTET_EMULATED_SUMS(KEYWORD, 4, float, detail::rows_at_position)                                        \
+  MOTET_EMULATED_KERNEL(KEYWORD, part_starts_kernel)
+
+#define MOTET_EMULATED_STEPS(KEYWORD)                               \
+  MOTET_EMULATED_KERNEL(KEYWORD, pair_softmax<float, float, true>)  \
+  MOTET_EMULATED_KERNEL(KEYWORD, pair_softmax<float, float, false>) \
+  MOTET_EMULATED_KERNEL(KEYWORD, info_nce_slopes<float, float>)     \
+  MOTET_EMULATED_KERNEL(KEYWORD, complete_softmax<float>)           \
+  MOTET_EMULATED_KERNEL(KEYWORD, add_pair_product<float, true>)     \
+  MOTET_EMULATED_KERNEL(KEYWORD, add_pair_product<float, false>)    \
+  MOTET_EMULATED_KERNEL(KEYWORD, adamw_chunks<float, true>)         \
+  MOTET_EMULATED_KERNEL(KEYWORD, squares_of_chunks<float>)
+
 #define MOTET_EMULATED_KERNELS(KEYWORD) \
   namespace motet::cuda {               \
   MOTET_EMULATED_ATTENTION(KEYWORD)     \
   MOTET_EMULATED_PRODUCTS(KEYWORD)      \
+  MOTET_EMULATED_ROWS(KEYWORD)          \
+  MOTET_EMULATED_STEPS(KEYWORD)         \
   }
 
 #if !defined(MOTET_EMULATED_KERNELS_HERE)
