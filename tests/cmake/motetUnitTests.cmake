@@ -2,6 +2,7 @@
 #   // labels: a b     adds labels
 #   // alone: why      it runs while no other test does
 #   // ranks: 2 3      it also runs as the tests mpi.<path>.<stem>.2 and .3, which are processes of MPI
+#   // races: who      it runs under the thread sanitizer alone, where a run has it beside the address sanitizer, under which `who` runs its lines
 #
 # Files of one folder (nets are one, the runtime, and each back end) and of one kind are compiled as one, a group, and make one program: what they include and
 # what they instantiate is most of their cost. Within a group each file stands in a namespace of its own, and each test runs its file's cases alone, so
@@ -53,6 +54,9 @@ function(motet_unit_kind source variable)
   elseif(lines MATCHES "// alone: ")
     string(APPEND kind .whole.alone)
   endif()
+  if(lines MATCHES "// races: ")
+    string(APPEND kind .races)
+  endif()
   if(lines MATCHES "#define (MOTET_HAS_)?" AND NOT CMAKE_MATCH_1)
     string(REGEX REPLACE ".*/|\\.cpp$" "" stem ${source})
     string(APPEND kind .${stem})
@@ -66,7 +70,7 @@ endfunction()
 # motet_group_kind(<kind> <variable>): files whose kinds differ in nothing that this word tells are compiled as one. What has threads stands apart where that
 # alone is built, and MPI's where leaks are looked for, which it turns off.
 function(motet_group_kind kind variable)
-  string(REGEX REPLACE "\\.(whole|alone|counted)" "" kind ${kind})
+  string(REGEX REPLACE "\\.(whole|alone|counted|races)" "" kind ${kind})
   if(NOT kind MATCHES "^emulated" AND NOT CMAKE_CXX_FLAGS MATCHES "thread")
     string(REPLACE ".threads" "" kind ${kind})
   endif()
@@ -96,6 +100,16 @@ function(motet_less_undefined target)
   if(CMAKE_CXX_FLAGS MATCHES "undefined")
     target_compile_options(${target} PRIVATE -fno-sanitize=null,vptr,object-size,alignment,pointer-overflow)
   endif()
+endfunction()
+
+# motet_sees_races(<variable>): whether programs under the thread sanitizer start here, so that a whole run has them as well.
+function(motet_sees_races variable)
+  include(CheckCXXSourceRuns)
+  set(CMAKE_CXX_FLAGS "")
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=thread)
+  set(CMAKE_REQUIRED_QUIET ON)
+  check_cxx_source_runs("int main() { return 0; }" MOTET_SEES_RACES)
+  set(${variable} ${MOTET_SEES_RACES} PARENT_SCOPE)
 endfunction()
 
 # motet_instruction_sets(<variable>): as MOTET_INSTRUCTION_SETS of features.hpp has it, those that this machine can run, where it tells.
@@ -293,6 +307,10 @@ function(motet_unit_tests)
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/unit unit/*.cpp)
   list(SORT sources)
+  set(races_apart OFF)
+  if(MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND CMAKE_CXX_FLAGS MATCHES "address")
+    motet_sees_races(races_apart)
+  endif()
   set(groups "")
   foreach(source IN LISTS sources)
     motet_unit_kind(${source} kind)
@@ -303,7 +321,8 @@ function(motet_unit_tests)
       list(PREPEND gpu_tests ${source})
     endif()
     if((MOTET_UNIT_TESTS STREQUAL "OPTIMISED" AND NOT kind MATCHES "^kernels|^emulated|\\.(bare|whole)") OR
-       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND (kind MATCHES "^kernels|^emulated|\\.bare|\\.alone" OR "${source} ${kind}" MATCHES "^(nn|runtime)/.*\\.mpi\\.whole")))
+       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND (kind MATCHES "^kernels|^emulated|\\.bare|\\.alone" OR "${source} ${kind}" MATCHES "^(nn|runtime)/.*\\.mpi\\.whole")) OR
+       (races_apart AND kind MATCHES "\\.races"))
       continue()
     endif()
     # What clang alone builds, under sanitizers or for a quick look, leaves these to the build of g++, even where clang compiles them there.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges and tests of nets
 // A language model that looks at rows of another module: by any plan that leaves its samples whole it learns
 // what it learns on one rank.
 #include <motet/front/trainer.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges
 // An eye that feeds a language model itself, both cut by context or one of them: each rank gives the rows
 // that it has made, each takes those of its places, and what is learnt is what one rank learns.
 #include <motet/front/trainer.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges and tests of nets
 // An eye joins squares of its rows before they go on, or sees pictures of any shape: on one rank, and by
 // plans, where rows change ranks.
 #include <motet/front/trainer.hpp>

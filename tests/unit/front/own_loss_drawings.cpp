@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges and tests of nets
 // A model whose pictures have losses of their own: a net that learns to take noise away.
 #include <motet/front/trainer.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// races: front/edges and front/own_loss
 // A language model that sees learns by any plan what it learns on one rank.
 #include <motet/front/trainer.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges and front/trained/seeing_painter
 // A language model's rows enter a drawer, and what it lost goes back through the language model to the eye.
 #include <motet/front/trainer.hpp>
 

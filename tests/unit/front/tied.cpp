@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/adapters
 // A table of tokens that is the last product, too: one parameter, by any plan that leaves it whole.
 #include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/trainer.hpp>

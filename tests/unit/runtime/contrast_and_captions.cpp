@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges and tests of the front
 // An encoder may stand under several losses: its rows feed a head that is compared, and a net that says
 // captions; or heads that are compared with unlike things, each loss with numbers of its own.
 #include <motet/front/ranks/compiled.hpp>

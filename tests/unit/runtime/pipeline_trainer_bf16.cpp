@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: runtime/train/pipeline_trainer and tests of kernels
 // pipeline_trainer in other precisions.
 #include <motet/runtime/train/pipeline_trainer.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: runtime/train/pipeline_trainer and runtime/feeds/meeting_point
 // Models of all kinds by pipeline_trainer: frozen modules, three modules, another loss, recomputed blocks,
 // dropout.
 #include <motet/nn/towers/text.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: runtime/save/pipeline_checkpoint
 // pipeline_trainer with replicas of uneven shares, that follow what is measured.
 #include <motet/runtime/train/pipeline_trainer.hpp>
 

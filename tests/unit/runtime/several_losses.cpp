@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges and tests of the front
 // A model with several losses learns from each as a model with that loss alone, so many times as it weighs.
 #include <motet/front/ranks/compiled.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/trained/seeing_painter
 #include <motet/front/trained/painter.hpp>
 
 #include <motet/front/trainer.hpp>

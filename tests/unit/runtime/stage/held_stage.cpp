@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: runtime/train/pipeline_trainer
 #include <motet/runtime/stage/held_stage.hpp>
 
 #include <motet/backend/cpu/device.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// races: front/ranks/hosted_ranks
 #include <motet/runtime/state/trained_state.hpp>
 
 #include <motet/front/trainer.hpp>

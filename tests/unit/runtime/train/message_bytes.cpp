@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
+// races: front/edges and tests of nets
 // What is foretold of each message is what both of its ends count in a step, byte for byte.
 #include <motet/runtime/train/message_bytes.hpp>
 
