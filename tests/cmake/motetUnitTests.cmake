@@ -266,7 +266,8 @@ endfunction()
 
 # motet_unit_tests(): all of them; or those that no other build has, where the unit tests are built twice. Optimised: kernels as they ship, emulated GPUs,
 # searches, whole plans and processes of MPI. Instrumented: all others, and whole plans and the transport of MPI once more; plans on ranks that are processes are the
-# same laws. What runs alone, by the clock, keeps all processors waiting, so a whole run has it optimised and under the thread sanitizer only.
+# same laws; and what says `races` is left to the thread sanitizer, where that is here. What runs alone, by the clock, keeps all processors waiting, so a whole
+# run has it optimised and under the thread sanitizer only.
 set(MOTET_UNIT_TESTS ALL CACHE STRING "Unit tests that are built: ALL, OPTIMISED or INSTRUMENTED ones")
 option(MOTET_INSTRUMENT_EMULATED "Build the tests of kernels on emulated GPUs with the address and undefined-behaviour sanitizers" OFF)
 function(motet_unit_tests)
