@@ -11,6 +11,7 @@ if [ -z "$clang" ] || [ -z "$cov" ]; then
   echo "no clang 16 or no llvm-cov 16 here (Debian: clang-16 llvm-16); skipped"
   exit 77
 fi
+mkdir -p build
 rm -rf build/coverage/counts
 CXX=$clang cmake --preset coverage >build/coverage.configure.log 2>&1 || { tail -20 build/coverage.configure.log; exit 1; }
 if [ $# -eq 0 ]; then set -- unit_tests; fi
