@@ -169,6 +169,9 @@ function(motet_test_group name kind)
   else()
     # Kernels come compiled; what stands in the test files takes longer to compile than to run.
     target_compile_options(${name} PRIVATE -O0)
+    if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
+      motet_by_clang(${name})
+    endif()
   endif()
   if(NOT kind MATCHES "^plain" AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Optimised and instrumented, they draw warnings of g++ that the plain build, where they are errors, does not.
@@ -289,8 +292,8 @@ function(motet_unit_tests)
   endif()
   # What steers takes longer to compile than it runs; and models of one program, which include and instantiate much the same, are compiled as one.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
-    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_pipeline profile draw embed export_hf import_hf compare_runs
-                     pack produce schedule_explorer)
+    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_vlm generate train_pipeline profile draw embed export_hf import_hf
+                     compare_runs pack produce schedule_explorer)
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
       endif()
