@@ -50,8 +50,8 @@ if motet_has_program ccache; then cache=";ccache"; fi
 configure() {
   preset=$1
   shift
-  CMAKE_CXX_COMPILER_LAUNCHER=$seconds$cache CMAKE_CUDA_COMPILER_LAUNCHER=$seconds$cache CMAKE_CXX_LINKER_LAUNCHER=$seconds \
-    cmake --preset "$preset" -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" "$@" >"build/$preset.configure.log" 2>&1
+  cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER="$seconds$cache" -DCMAKE_CUDA_COMPILER_LAUNCHER="$seconds$cache" -DCMAKE_CXX_LINKER_LAUNCHER="$seconds" \
+    -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" "$@" >"build/$preset.configure.log" 2>&1
 }
 # build NAME PRESET JOBS [arguments of the build tool]; a failed build is a failure, but what was built is still tested.
 build() {

@@ -75,6 +75,7 @@ class posted_group : public Calls {
   posted_group(const posted_group&) = delete;
   posted_group& operator=(const posted_group&) = delete;
 
+  // These are virtual where Calls has them so. NOLINTBEGIN(modernize-use-override)
   std::int32_t size() const { return static_cast<std::int32_t>(row_.members.size()); }
   std::int32_t member() const { return member_; }
   Endpoint& end() { return own_; }
@@ -106,6 +107,7 @@ class posted_group : public Calls {
     return which < open_ || completes(which);
   }
   void wait(ticket which) { wait_for(self(), which); }
+  // NOLINTEND(modernize-use-override)
   // Before this rank's memory goes away, after a failure. Where not all have come, nobody will begin; where
   // they have, they are let finish.
   void withdraw() noexcept {

@@ -9,83 +9,9 @@ namespace motet::shared_gpu {
 
 namespace detail {
 
-// Begins to add numbers [at.begin, at.end) of the parts, in their order, and to write the sum to each of
-// `outs`.
-using sum_launch = void (*)(cudaStream_t, const std::byte* const* parts, isize part_count,
-                            std::byte* const* outs, isize out_count, interval at);
-
-// An out may be a part: whoever reads an element of all parts then writes it. Moves each byte once; 16 at a
-// time.
-template <class T>
-struct sum_members {
-  static constexpr isize most = 32;
-  using accumulator = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
-  const T* parts[most];
-  T* outs[most];
-  int part_count, out_count;
-  interval at;
-  bool packs;  // everything lies at multiples of 16 bytes
-
-  template <class Thread>
-  MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    constexpr isize size = cuda::pack<T>::size;
-    const isize count = at.end - at.begin, whole = packs ? count / size : 0;
-    for (isize i = self.number(); i < whole; i += self.all()) {
-      const isize from = at.begin + i * size;
-      accumulator sum[size];
-      {
-        const cuda::pack<T> first = cuda::load_pack(parts[0] + from);
-        MOTET_UNROLLED
-        for (int e = 0; e < size; ++e) sum[e] = static_cast<accumulator>(first.of[e]);
-      }
-      for (int p = 1; p < part_count; ++p) {
-        const cuda::pack<T> next = cuda::load_pack(parts[p] + from);
-        MOTET_UNROLLED
-        for (int e = 0; e < size; ++e) sum[e] += static_cast<accumulator>(next.of[e]);
-      }
-      cuda::pack<T> result;
-      MOTET_UNROLLED
-      for (int e = 0; e < size; ++e) result.of[e] = T(sum[e]);
-      for (int o = 0; o < out_count; ++o) cuda::store_pack(outs[o] + from, result);
-    }
-    for (isize i = at.begin + whole * size + self.number(); i < at.end; i += self.all()) {
-      auto sum = static_cast<accumulator>(parts[0][i]);
-      for (int p = 1; p < part_count; ++p) sum += static_cast<accumulator>(parts[p][i]);
-      for (int o = 0; o < out_count; ++o) outs[o][i] = T(sum);
-    }
-  }
-};
-template <class T>
-void begin_sum(cudaStream_t stream, const std::byte* const* parts, isize part_count, std::byte* const* outs,
-               isize out_count, interval at) {
-  if (at.size() <= 0) return;
-  if (part_count > sum_members<T>::most)
-    fail(group_disagrees,
-         sentence({part_count, " members share a GPU, sums are of ", sum_members<T>::most, " at most"}));
-  sum_members<T> all{};
-  all.part_count = static_cast<int>(part_count);
-  all.out_count = static_cast<int>(out_count);
-  all.at = at;
-  all.packs = true;
-  const auto lies_well = [&](const T* data) {
-    all.packs = all.packs && reinterpret_cast<std::uintptr_t>(data + at.begin) % 16 == 0;
-  };
-  for (isize p = 0; p < part_count; ++p) lies_well(all.parts[p] = reinterpret_cast<const T*>(parts[p]));
-  for (isize o = 0; o < out_count; ++o) lies_well(all.outs[o] = reinterpret_cast<T*>(outs[o]));
-  cuda::launch(stream, {cuda::blocks_for(at.size(), 256 * cuda::pack<T>::size), 256, 0}, all);
-}
-
-// By which numbers a call adds; none: it only moves bytes.
-inline sum_launch launch_of(const transports::call& it) {
-  if (it.sum == transports::sum_parts<float>) return &begin_sum<float>;
-  if (it.sum == transports::sum_parts<double>) return &begin_sum<double>;
-  if (it.sum == transports::sum_parts<bf16>) return &begin_sum<bf16>;
-  return nullptr;
-}
-
 // A call, and points in the work of its member: what it brings is there; its part is done.
 struct post : transports::call {
-  sum_launch begin_sum = nullptr;
+  transports::detail::sum_launch begin_sum = nullptr;
   cuda::event ready, done;
   bool is_piece() const { return !places.empty(); }
 };
@@ -134,7 +60,7 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
   // It does this member's part.
   cudaStream_t stream(const post& own) { return goes_beside(own) ? end().beside() : end().on().stream(); }
   void posts(post& own) {
-    own.begin_sum = detail::launch_of(own);
+    own.begin_sum = begin_sum_;
     own.ready.mark(end().on().stream());
   }
   void perform(const std::vector<post>& posts) {

@@ -271,7 +271,7 @@ TEST_CASE("a stop ends the waits of all ranks and says why") {
 TEST_CASE("who watches hears how long a wait lasts, for whom, and when it is over") {
   mpi::session& here = tests::mpi_session();
   const std::int32_t last = here.ranks() - 1;
-  mpi::world world(here.ranks(), here.ranks(), {});
+  mpi::world world(here.ranks(), 2 * here.ranks(), {});
   mpi::endpoint end(world, here.rank());
   double longest = 0;
   int over = 0;
@@ -282,11 +282,16 @@ TEST_CASE("who watches hears how long a wait lasts, for whom, and when it is ove
     else lacking = world.lacking();
   });
   end.begin_step();
-  std::int32_t row = here.rank();
+  std::int32_t row = here.rank(), there = row;
   if (here.rank() == last) {
+    // Whoever comes late to a busy machine would not wait.
+    for (std::int32_t r = 0; r < last; ++r)
+      wait_for(end,
+               [&] { return end.receive(here.ranks() + r, r, reinterpret_cast<std::byte*>(&there), 4); });
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     for (std::int32_t r = 0; r < last; ++r) end.send(r, r, reinterpret_cast<const std::byte*>(&row), 4);
   } else {
+    end.send(here.ranks() + here.rank(), last, reinterpret_cast<const std::byte*>(&there), 4);
     wait_for(end, [&] { return end.receive(here.rank(), last, reinterpret_cast<std::byte*>(&row), 4); });
     CHECK(row == last);
     CHECK(longest > 0.01);
