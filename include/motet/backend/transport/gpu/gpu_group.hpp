@@ -10,12 +10,12 @@
 
 namespace motet::transports {
 
-namespace detail {
-
 // Begins to add numbers [at.begin, at.end) of the parts, in their order, and to write the sum to each of
 // `outs`.
 using sum_launch = void (*)(cudaStream_t, const std::byte* const* parts, isize part_count,
                             std::byte* const* outs, isize out_count, interval at);
+
+namespace detail {
 
 // An out may be a part: whoever reads an element of all parts then writes it. Moves each byte once; 16 at a
 // time.
@@ -115,7 +115,7 @@ class gpu_group : public group_calls<gpu_group> {
   virtual void see() {}
 
  protected:
-  detail::sum_launch begin_sum_ = nullptr;  // of the sum that was called last
+  sum_launch begin_sum_ = nullptr;  // of the sum that was called last
 };
 
 static_assert(collective_group<gpu_group> && takes_places<gpu_group>,

@@ -41,21 +41,32 @@ inline void check(int code, const char* what) {
 }
 
 // Waits without keeping a processor from those that are waited for: it looks again, then lets others run,
-// then sleeps, longer each time.
+// then sleeps, longer each time. Where others compute as well, MPI may give them a turn for each look, so it
+// counts looks and time.
 class backoff {
  public:
   explicit backoff(int spins) : spins_(spins) {}
   void operator()() {
-    if (turn_ < spins_ + yields && ++turn_ > spins_) std::this_thread::yield();
-    if (turn_ < spins_ + yields) return;
+    if (turn_ < spins_ + yields) {
+      if (++turn_ > spins_) std::this_thread::yield();
+      if (turn_ % 8 == 0 && looks_for_long()) turn_ = spins_ + yields;
+      return;
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(nap_));
     nap_ = nap_ * 2 < longest_nap ? nap_ * 2 : longest_nap;
   }
   bool is_long() const { return nap_ == longest_nap; }
 
  private:
+  using clock = std::chrono::steady_clock;
+  bool looks_for_long() {
+    const clock::time_point now = clock::now();
+    if (turn_ == 8) began_ = now;
+    return now - began_ > std::chrono::milliseconds(50);
+  }
   static constexpr int yields = 100, longest_nap = 50;
   int spins_, turn_ = 0, nap_ = 1;
+  clock::time_point began_;
 };
 
 struct session_options {

@@ -11,7 +11,7 @@ namespace detail {
 
 // A call, and points in the work of its member: what it brings is there; its part is done.
 struct post : transports::call {
-  transports::detail::sum_launch begin_sum = nullptr;
+  transports::sum_launch begin_sum = nullptr;
   cuda::event ready, done;
   bool is_piece() const { return !places.empty(); }
 };

@@ -65,3 +65,13 @@ TEST_CASE("who waits sleeps in the end, but never long") {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   CHECK(seconds > 0.005);  // 290 naps, of 50 us after the first few
 }
+
+TEST_CASE("who waits sleeps, too, where each look takes as long as a turn of somebody else's") {
+  mpi::backoff wait(1 << 30);
+  int looks = 0;
+  for (; looks < 1000 && !wait.is_long(); ++looks) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    wait();
+  }
+  CHECK(looks < 100);
+}
