@@ -231,7 +231,8 @@ built=0 not_built=1 not_configured=2
 build_the_rest() {
   patiently="nice -n 19"
   sanitize=$not_configured tsan=$not_configured cuda=$not_configured
-  if [ -n "$sanitizing" ] && configure sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=100; then
+  if [ -n "$sanitizing" ] && configure sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=100 \
+    -DMOTET_SEES_RACES="${racing:+ON}"; then
     sanitize=$built
   fi
   if [ -n "$nvcc" ]; then
