@@ -34,7 +34,7 @@ class placed_model {
   using reduction_type = gradient_reduction<master, Group, Context>;
   using ring_type = gradient_ring<master, Group, Context>;
   using end_finder = std::function<Endpoint&(std::int32_t)>;
-  using group_finder = std::function<Group*(int, std::int32_t, std::int32_t)>;
+  using group_finder = typename placed_stage<Context, Numbers, Endpoint, Group>::group_finder;
   // One of these sums the gradients of a stage over ranks; neither where it is alone.
   struct stage_sums {
     reduction_type* reduction = nullptr;
@@ -42,8 +42,8 @@ class placed_model {
   };
 
   // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its
-  // end of a group, set 0 for those that compute together and 1 for those that sum gradients. choices: of
-  // each module, how: all of them learn. room: for which shares of the replicas memory is planned.
+  // end of a group. choices: of each module, how: all of them learn. room: for which shares of the replicas
+  // memory is planned.
   placed_model(const model_type& model, const score_sheets& sheets, isize samples,
                const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
                const stage_groups& groups, const end_finder& end, const group_finder& group,

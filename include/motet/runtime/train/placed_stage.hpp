@@ -88,6 +88,8 @@ struct placed_stage {
   using reduction_type = gradient_reduction<master, Group, Context>;
   using ring_type = gradient_ring<master, Group, Context>;
   using lent_type = lent_weights<master, Group, Context>;
+  // (set, number, rank): set 0 for the groups that compute together, 1 for those that sum.
+  using group_finder = std::function<Group*(int, std::int32_t, std::int32_t)>;
 
   std::unique_ptr<held_stage<Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
   std::vector<parameter> parameters, resting;
@@ -102,11 +104,9 @@ struct placed_stage {
   std::unique_ptr<lent_type> lent;  // beside the ring, where weights are kept in shares
 
   // The groups of the stage on its rank, and what it does for the sums of its gradients, after its parameters
-  // are known; at learns what is kept for it. group(set, number, rank): set 0 for those that compute
-  // together, 1 for those that sum.
+  // are known; at learns what is kept for it.
   void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s,
-            const module_choice& choice, const learning& how, stage_position& at,
-            const std::function<Group*(int, std::int32_t, std::int32_t)>& group) {
+            const module_choice& choice, const learning& how, stage_position& at, const group_finder& group) {
     const stage_groups::group_numbers& own = all.of(sings, s);
     const auto joined = [&](int set, std::int32_t number) {
       return number >= 0 ? group(set, number, at.rank) : nullptr;
