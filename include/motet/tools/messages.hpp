@@ -28,6 +28,9 @@ inline constexpr message word_without_reader{
 inline constexpr message drawing_without_form{
     "MT-X07", "the name of a drawing does not say its form", "it has no ending, or one that is no drawing's",
     "End it in .svg for a picture, .json for a trace, .txt for lines of text, or .csv for the order alone"};
+inline constexpr message bad_environment{"MT-X08", "a variable of the environment is not understood",
+                                         "it is no number, or out of range",
+                                         "Set it as docs/train.md says, or unset it"};
 
 inline constexpr message vocabulary_mismatch{
     "MT-R04", "the vocabulary does not fit the model",
@@ -40,8 +43,9 @@ inline constexpr message no_held_out{"MT-R06", "there is nothing to test on",
                                      "no held-out picture has a class",
                                      "Make the data again, or train without --eval-every"};
 
-inline constexpr message tools_messages[] = {
-    unknown_option,      option_without_value, bad_option_value, option_missing, unexpected_word,
-    word_without_reader, vocabulary_mismatch,  resume_mismatch,  no_held_out,    drawing_without_form};
+inline constexpr message tools_messages[] = {unknown_option,       option_without_value, bad_option_value,
+                                             option_missing,       unexpected_word,      word_without_reader,
+                                             vocabulary_mismatch,  resume_mismatch,      no_held_out,
+                                             drawing_without_form, bad_environment};
 
 }  // namespace motet

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/tools/messages.hpp>
+
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 namespace motet {
 
-// The GFLOP/s of a text such as MOTET_PEAK has, in FLOP/s; 0 where it tells none.
+// The GFLOP/s of a text such as MOTET_PEAK has, in FLOP/s; 0 where there is none.
 inline double told_peak(const char* text) {
-  const double told = text == nullptr ? 0 : 1e9 * std::strtod(text, nullptr);
-  return told > 0 && told < 1e30 ? told : 0;
+  const std::string_view told = text == nullptr ? "" : text;
+  if (told.empty()) return 0;
+  double peak = 0;
+  const auto [end, failed] = std::from_chars(told.data(), told.data() + told.size(), peak);
+  if (failed != std::errc{} || end != told.data() + told.size() || !(peak > 0 && peak < 1e15))
+    fail(bad_environment,
+         "MOTET_PEAK wants GFLOP/s, above 0 and below 1e15, got \"" + std::string(told) + "\"");
+  return 1e9 * peak;
 }
 
 // The most that a machine does in a second, of which a step's share is told (MFU). Others may use the machine

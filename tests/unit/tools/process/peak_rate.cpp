@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 using namespace motet;
 
 TEST_CASE("a share is never more than the whole, and the best of all that was found is the peak") {
@@ -27,6 +29,17 @@ TEST_CASE("a peak that is not known has no shares, and nothing beats it") {
 
 TEST_CASE("a peak is told in GFLOP/s, or not at all") {
   CHECK(told_peak("125.5") == 125.5e9);
+  CHECK(told_peak("1e6") == 1e15);
   CHECK(told_peak(nullptr) == 0);
-  for (const char* none : {"", "0", "-3", "fast", "nan", "inf"}) CHECK(told_peak(none) == 0);
+  CHECK(told_peak("") == 0);
+}
+
+TEST_CASE("a peak that is no number of GFLOP/s is refused, not measured instead") {
+  for (const char* wrong : {"0", "-3", "fast", "50x", " 50", "nan", "inf", "1e15"}) {
+    CAPTURE(wrong);
+    const std::string said =
+        std::string("MOTET_PEAK wants GFLOP/s, above 0 and below 1e15, got \"") + wrong + '"';
+    CHECK_THROWS_WITH_AS(told_peak(wrong), doctest::Contains("MT-X08"), error);
+    CHECK_THROWS_WITH(told_peak(wrong), doctest::Contains(said.c_str()));
+  }
 }
