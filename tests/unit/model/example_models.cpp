@@ -22,13 +22,12 @@ constexpr motet::isize held(motet::isize count) { return (count + 15) / 16 * 16;
 }  // namespace
 
 TEST_CASE("models of the example programs have the parameters that are known of them") {
-  using namespace train_clip;
   // These are the counts as released (Radford et al., 2021): ViT-B/16 and ViT-L/14, with their text towers
   // and the logarithm of the temperature.
-  CHECK(clip<b16_picture, b16_caption>::parameter_size == held(149620737));
-  CHECK(clip<l14_picture, l14_caption>::parameter_size == held(427616513));
-  CHECK(clip<small_picture, small_caption>::parameter_size >
-        clip<tiny_picture, tiny_caption>::parameter_size);
-  CHECK(clip<tiny_picture, tiny_caption>::parameter_size >
-        clip<quick_picture, quick_caption>::parameter_size);
+  CHECK(clip<train_clip::b16_picture, train_clip::b16_caption>::parameter_size == held(149620737));
+  CHECK(clip<train_clip::l14_picture, train_clip::l14_caption>::parameter_size == held(427616513));
+  CHECK(clip<train_clip::small_picture, train_clip::small_caption>::parameter_size >
+        clip<train_clip::tiny_picture, train_clip::tiny_caption>::parameter_size);
+  CHECK(clip<train_clip::tiny_picture, train_clip::tiny_caption>::parameter_size >
+        clip<train_clip::quick_picture, train_clip::quick_caption>::parameter_size);
 }

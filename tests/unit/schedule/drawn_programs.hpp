@@ -52,7 +52,7 @@ inline motet::batch_sync::shape one_tower(int microbatches, int group, int stash
 }
 
 // Two modules share both ranks, and forward of one overlaps with backward of the other.
-inline motet::score shared_ranks() {
+inline motet::score shared_rank_score() {
   using motet::op;
   motet::score out;
   for (const char* name : {"picture", "caption"}) {

@@ -34,7 +34,7 @@ TEST_CASE("an intersection is what both hold") {
     for (motet::isize b = a; b < 7; ++b)
       for (motet::isize c = 0; c < 6; ++c)
         for (motet::isize d = c; d < 7; ++d) {
-          const interval both = intersection({a, b}, {c, d});
+          const interval both = intersection(interval{a, b}, interval{c, d});
           motet::isize count = 0;
           for (motet::isize i = 0; i < 8; ++i) {
             const bool in = i >= a && i < b && i >= c && i < d;

@@ -34,7 +34,7 @@ TEST_CASE("bars are the instructions that take time") {
 }
 
 TEST_CASE("what overlaps is one bar") {
-  const drawn_program p = played(shared_ranks());
+  const drawn_program p = played(shared_rank_score());
   rank_bars bars(p.program, p.when);
   bars.read(0);
   REQUIRE(bars.lane(0).size() == 7);

@@ -86,7 +86,7 @@ TEST_CASE("stages of one rank are told apart, and listed up to a point") {
 }
 
 TEST_CASE("voices of one rank are told apart, replicas are named") {
-  program p = compile(shared_ranks());
+  program p = compile(shared_rank_score());
   const drawn_names names(p, 1);
   CHECK(names.marked());
   CHECK(names.head(1) == "picture stage 1; caption stage 1");

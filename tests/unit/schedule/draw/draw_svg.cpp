@@ -183,7 +183,7 @@ TEST_CASE("title, bubble, axis, legend and idle shares") {
 }
 
 TEST_CASE("what overlaps shares the height of its row") {
-  const drawn_program p = played(shared_ranks());
+  const drawn_program p = played(shared_rank_score());
   const read_picture found(draw_svg(p.program, p.when));
   found.check_places();
   CHECK(static_cast<isize>(found.bars.size()) == timed(p));

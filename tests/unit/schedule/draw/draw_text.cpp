@@ -74,7 +74,7 @@ TEST_CASE("a join beside the computation has a line of its own") {
 }
 
 TEST_CASE("several modules and overlapped pairs on one rank") {
-  const drawn_program p = played(shared_ranks());
+  const drawn_program p = played(shared_rank_score());
   CHECK(draw_text(p.program, p.when, {.width = 160, .unit = 0.2}) ==
         "                                        0         2         4         6         8         10        "
         "12        14\n"
@@ -138,7 +138,7 @@ TEST_CASE("lists with chunks, several voices and pairs, counted from where one l
   CHECK(draw_list(compile(interleaved::write({2, 2, 2})), 0) ==
         "rank 0 stage 0,2: 0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1\n"
         "rank 1 stage 1,3: 1F0 1F1 3F0 3F1 3B0 3B1 1B0 1B1\n");
-  CHECK(draw_list(compile(shared_ranks())) ==
+  CHECK(draw_list(compile(shared_rank_score())) ==
         "rank 0 picture stage 0; caption stage 0: aF1 bF1 aF2 aB1+bF2 bB1 aB2 bB2\n"
         "rank 1 picture stage 1; caption stage 1: aF1 aB1 bF1 bB1 aF2 aB2 bF2 bB2\n");
 }

@@ -79,9 +79,9 @@ std::int64_t argument(const event& of, const char* name) { return of.args.member
 
 TEST_CASE("every instruction is an event at its time, in the lane and the process that run it") {
   for (const double seconds : {1.0, 1e-3, 0.37}) {
-    for (const auto& p :
-         {played(one_f_one_b::write({4, 8})), played_with_wires(batch_sync::write(two_towers())),
-          played(shared_ranks()), played_with_wires(interleaved::write({2, 4, 2}), delivery::rendezvous)}) {
+    for (const auto& p : {played(one_f_one_b::write({4, 8})),
+                          played_with_wires(batch_sync::write(two_towers())), played(shared_rank_score()),
+                          played_with_wires(interleaved::write({2, 4, 2}), delivery::rendezvous)}) {
       const read_trace found(draw_trace(p.program, p.when, {seconds}));
       REQUIRE(static_cast<isize>(found.bars.size()) == p.program.instructions.size());
       CHECK(found.names_first);
