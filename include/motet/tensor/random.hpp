@@ -57,12 +57,16 @@ struct random_stream {
     return static_cast<std::uint32_t>((static_cast<std::uint64_t>(word(i)) * bound) >> 32);
   }
   // A standard normal number comes by Box-Muller from words 2i and 2i+1.
-  double normal(std::uint64_t i) const {
-    const auto b = block(i / 2);
-    const double u = (static_cast<double>(b[(i % 2) * 2]) + 1.0) * 0x1p-32,
-                 v = static_cast<double>(b[(i % 2) * 2 + 1]) * 0x1p-32;
-    return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586476925 * v);
-  }
+  double normal(std::uint64_t i) const;
 };
+
+#if !defined(MOTET_COMPILED_KERNELS)
+MOTET_BODY double random_stream::normal(std::uint64_t i) const {
+  const auto b = block(i / 2);
+  const double u = (static_cast<double>(b[(i % 2) * 2]) + 1.0) * 0x1p-32,
+               v = static_cast<double>(b[(i % 2) * 2 + 1]) * 0x1p-32;
+  return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586476925 * v);
+}
+#endif
 
 }  // namespace motet

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/config.hpp>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +36,20 @@ Word load_word(const std::byte* from) {
 
 // XXH64 (xxHash, 64 bits): notices damaged bytes at memory speed. It is no defence against somebody who
 // damages them on purpose.
-inline std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0) {
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+inline std::uint64_t checksum(std::string_view text, std::uint64_t seed = 0) {
+  return checksum(std::as_bytes(std::span(text)), seed);
+}
+
+// Files hold a checksum as 16 hexadecimal digits.
+inline std::string checksum_text(std::uint64_t value) {
+  std::string out(16, '0');
+  for (std::size_t i = 16; i-- > 0; value >>= 4) out[i] = "0123456789abcdef"[value & 15];
+  return out;
+}
+
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
   constexpr auto& prime = detail::xxh64_prime;
   const std::byte *at = bytes.data(), *const end = at + bytes.size();
   std::uint64_t hash = seed + prime[4];
@@ -60,15 +75,6 @@ inline std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t se
   hash = (hash ^ (hash >> 29)) * prime[2];
   return hash ^ (hash >> 32);
 }
-inline std::uint64_t checksum(std::string_view text, std::uint64_t seed = 0) {
-  return checksum(std::as_bytes(std::span(text)), seed);
-}
-
-// Files hold a checksum as 16 hexadecimal digits.
-inline std::string checksum_text(std::uint64_t value) {
-  std::string out(16, '0');
-  for (std::size_t i = 16; i-- > 0; value >>= 4) out[i] = "0123456789abcdef"[value & 15];
-  return out;
-}
+#endif
 
 }  // namespace motet

@@ -6,6 +6,7 @@
 #include <motet/runtime/state/initialise.hpp>
 #include <motet/runtime/state/optimizer.hpp>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -102,6 +103,16 @@ isize moments_of(const parameter_piece<Master>& piece, isize at,
     if (at >= each.at.begin && at < each.at.end)
       return each.*which < 0 ? -1 : each.*which + at - each.at.begin;
   return -1;
+}
+// Of `count` elements from `at` on, so many have moments one behind the other, or have none.
+template <class Master>
+isize moments_together(const parameter_piece<Master>& piece, isize at, isize count) {
+  if (piece.share == nullptr) return count;
+  for (const owned_elements& each : piece.share->owned) {
+    if (at >= each.at.begin && at < each.at.end) return std::min(count, each.at.end - at);
+    if (each.at.begin > at) count = std::min(count, each.at.begin - at);
+  }
+  return count;
 }
 
 // The weight of an element lies here; null: others have it.

@@ -4,6 +4,7 @@
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/state/held_memory.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -36,15 +37,17 @@ class host_pieces {
   std::span<const parameter_piece<Master>> all() const { return pieces_; }
   std::int32_t rank(std::size_t piece) const { return ranks_[piece]; }
   // Copies what address(piece, element) points to into a flat buffer, where each parameter has its offset;
-  // null: it is not there.
+  // null: it is not there. Elements whose moments lie together lie together.
   template <class Address>
   void collect(const parameter_offsets& offsets, std::vector<Master>& flat, Address&& address) const {
     for (const parameter_piece<Master>& piece : pieces_)
       each_own_run(piece, [&](const parameter& each, isize at, isize element, isize count) {
         const isize to = offsets.find(each.name)->second + element;
-        for (isize i = 0; i < count; ++i)
+        for (isize i = 0, together; i < count; i += together) {
+          together = moments_together(piece, at + i, count - i);
           if (const Master* const from = address(piece, at + i); from != nullptr)
-            flat[static_cast<std::size_t>(to + i)] = *from;
+            std::copy_n(from, together, flat.data() + to + i);
+        }
       });
   }
   // Calls write(piece, element, numbers, count) with the numbers of a flat buffer, and brings them where

@@ -5,3 +5,4 @@
 #include <motet/backend/cpu/device/kernel_choice.hpp>
 #include <motet/backend/cpu/device/team.hpp>
 #include <motet/nn/core/parameter.hpp>
+#include <motet/tensor/random.hpp>
