@@ -3,6 +3,9 @@
 
 #include <motet/meta/verdict.hpp>
 
+#include <algorithm>
+#include <initializer_list>
+
 // The rules that the type or the config of a net can break.
 #define MOTET_NN_RULES(X)                                                                                   \
   X(heads_do_not_divide, "MT-N01", "the head count must divide the width, unless head_width is given",      \
@@ -107,3 +110,13 @@
     "run on cpu::device, or leave out .most_patches", "")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)
+
+namespace motet {
+
+// Sizes that a net must have, each at least so large; the least of them is told.
+constexpr verdict at_least(isize wanted, std::initializer_list<isize> sizes) {
+  const isize least = std::min(sizes);
+  return least < wanted ? verdict{reason::not_positive, 0, least, wanted} : verdict{};
+}
+
+}  // namespace motet

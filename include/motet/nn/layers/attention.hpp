@@ -57,8 +57,8 @@ struct attention_config {
 };
 
 constexpr verdict check(const attention_config& c) {
-  if (c.width <= 0 || c.heads <= 0 || c.kv_heads < 0 || c.head_width < 0)
-    return {reason::not_positive, 0, c.width < c.heads ? c.width : c.heads, 1};
+  if (const verdict found = at_least(1, {c.width, c.heads}); !found.ok()) return found;
+  if (const verdict found = at_least(0, {c.kv_heads, c.head_width}); !found.ok()) return found;
   if (c.head_width == 0 && c.width % c.heads != 0) return {reason::heads_do_not_divide, 0, c.heads, c.width};
   if (c.kv_heads > 0 && c.heads % c.kv_heads != 0)
     return {reason::kv_heads_do_not_divide, 0, c.kv_heads, c.heads};

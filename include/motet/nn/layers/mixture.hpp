@@ -22,8 +22,7 @@ struct mixture_config {
 };
 
 constexpr verdict check(const mixture_config& c) {
-  if (c.width <= 0 || c.experts <= 0 || c.hidden <= 0 || c.top_k <= 0)
-    return {reason::not_positive, 0, c.hidden < c.top_k ? c.hidden : c.top_k, 1};
+  if (const verdict found = at_least(1, {c.width, c.experts, c.hidden, c.top_k}); !found.ok()) return found;
   if (c.experts > 65535) return {reason::experts_do_not_fit, 1, c.experts, 65535};
   if (c.top_k > c.experts) return {reason::experts_do_not_fit, 0, c.experts, c.top_k};
   if (c.top_k == 1 && c.gates == gate_kind::normalised && c.experts > 1)

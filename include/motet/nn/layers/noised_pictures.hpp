@@ -29,7 +29,7 @@ constexpr verdict check(const noised_config& c) {
                              .class_token = false,
                              .position = position_kind::sine};
   if (const verdict found = check(as_seen); !found.ok()) return found;
-  if (c.classes < 0) return {reason::not_positive, 2, c.classes, 0};
+  if (const verdict found = at_least(0, {c.classes}); !found.ok()) return found;
   if (!(c.forgotten >= 0 && c.forgotten <= 1)) return {reason::not_a_part, 0, c.forgotten < 0 ? -1 : 2, 1};
   return {};
 }

@@ -38,8 +38,7 @@ struct patch_config {
 };
 
 constexpr verdict check(const patch_config& c) {
-  if (c.image <= 0 || c.patch <= 0 || c.channels <= 0 || c.width <= 0)
-    return {reason::not_positive, 1, c.image < c.patch ? c.image : c.patch, 1};
+  if (const verdict found = at_least(1, {c.image, c.patch, c.channels, c.width}); !found.ok()) return found;
   if (c.most_patches < 0 || (c.any_shape() && c.channels > packed_pictures::most_channels))
     return {reason::any_shape, c.most_patches < 0 ? 0 : 1, c.most_patches < 0 ? c.most_patches : c.channels,
             0};

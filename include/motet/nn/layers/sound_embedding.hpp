@@ -18,8 +18,7 @@ struct frame_config {
 };
 
 constexpr verdict check(const frame_config& c) {
-  if (c.bins <= 0 || c.frames <= 0 || c.width <= 0)
-    return {reason::not_positive, 1, c.bins < c.frames ? c.bins : c.frames, 1};
+  if (const verdict found = at_least(1, {c.bins, c.frames, c.width}); !found.ok()) return found;
   if (c.width < 4 || c.width % 2 != 0)
     return {reason::time_width, 1, c.width, c.width < 4 ? isize{4} : c.width + 1};
   return {};

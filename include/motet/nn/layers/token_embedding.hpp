@@ -15,11 +15,7 @@ struct token_config {
   bool cut_vocabulary = false;
 };
 
-constexpr verdict check(const token_config& c) {
-  if (c.vocabulary <= 0 || c.context <= 0 || c.width <= 0)
-    return {reason::not_positive, 1, c.vocabulary < c.context ? c.vocabulary : c.context, 1};
-  return {};
-}
+constexpr verdict check(const token_config& c) { return at_least(1, {c.vocabulary, c.context, c.width}); }
 
 // A ragged batch of token ids: sample s holds ids[offsets[s] .. offsets[s + 1]). Nothing is padded. A
 // negative id is no token; its row is zero until somebody adds to it.

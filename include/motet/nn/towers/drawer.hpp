@@ -32,8 +32,8 @@ struct drawer_config {
 };
 
 constexpr verdict check(const drawer_config& c) {
-  if (c.layers <= 0 || c.hidden < 0)
-    return {reason::not_positive, 2, c.layers < c.hidden ? c.layers : c.hidden, 1};
+  if (const verdict found = at_least(1, {c.layers}); !found.ok()) return found;
+  if (const verdict found = at_least(0, {c.hidden}); !found.ok()) return found;
   if (const verdict found = check(c.noised()); !found.ok()) return found;
   return check(c.attention());
 }

@@ -22,8 +22,7 @@ struct pooled_config {
 };
 
 constexpr verdict check(const pooled_config& c) {
-  for (const isize size : {c.width, c.rows, c.embedding, c.heads})
-    if (size <= 0) return {reason::not_positive, 0, size, 1};
+  if (const verdict found = at_least(1, {c.width, c.rows, c.embedding, c.heads}); !found.ok()) return found;
   return c.pool == pool_kind::attention ? check(c.attention()) : verdict{};
 }
 

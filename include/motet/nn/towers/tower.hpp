@@ -71,8 +71,8 @@ constexpr tower_config tower_config_of(const Config& c, mask_kind mask, float ro
 }
 
 constexpr verdict check(const tower_config& c) {
-  if (c.width <= 0 || c.layers <= 0 || c.hidden <= 0 || c.embedding <= 0)
-    return {reason::not_positive, 2, c.layers < c.embedding ? c.layers : c.embedding, 1};
+  if (const verdict found = at_least(1, {c.width, c.layers, c.hidden, c.embedding}); !found.ok())
+    return found;
   if (const verdict found = check(c.adapters, c.gated && !c.has_experts()); !found.ok()) return found;
   if (c.has_experts())
     if (const verdict found = check(c.experts_of_block()); !found.ok()) return found;

@@ -2,16 +2,23 @@
 #include <motet/nn/layers/attention.hpp>
 
 #include "layer_laws.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
-static_assert(check(attention_config{.width = 12, .heads = 5}).why == reason::heads_do_not_divide);
+constexpr refused<attention_config> wrong[] = {
+    {{.width = 12, .heads = 5}, reason::heads_do_not_divide, 5, 12},
+    {{.width = 12, .heads = 6, .kv_heads = 4}, reason::kv_heads_do_not_divide, 4, 6},
+    {{.width = 12, .heads = 4, .rotary = 100}, reason::odd_rotary_width, 3, 4},
+    {{.width = 0}, reason::not_positive, 0, 1},
+    {{.width = 12, .heads = -3}, reason::not_positive, -3, 1},
+    {{.width = 12, .heads = 4, .kv_heads = -2}, reason::not_positive, -2, 0},
+    {{.width = 12, .heads = 4, .head_width = -1}, reason::not_positive, -1, 0},
+};
+static_assert(are_refused(wrong));
 static_assert(check(attention_config{.width = 12, .heads = 5, .head_width = 3}).ok());
-static_assert(check(attention_config{.width = 12, .heads = 6, .kv_heads = 4}).why ==
-              reason::kv_heads_do_not_divide);
-static_assert(check(attention_config{.width = 12, .heads = 4, .rotary = 100}).why ==
-              reason::odd_rotary_width);
-static_assert(check(attention_config{.width = 0}).why == reason::not_positive);
+
+TEST_CASE("heads that a width cannot have") { check_refused(wrong); }
 
 // Four ranks hold 6 heads with 3 pairs of keys and values, and 25 heads.
 constexpr attention_config grouped{.width = 12, .heads = 6, .kv_heads = 3};

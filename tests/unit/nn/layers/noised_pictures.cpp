@@ -2,17 +2,22 @@
 #include <motet/nn/layers/noised_pictures.hpp>
 
 #include "drawn_batch.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
 static_assert(check(noised_config{.image = 4, .patch = 2, .width = 8}).ok());
-static_assert(check(noised_config{.image = 4, .patch = 3, .width = 8}).why == reason::patch_does_not_divide);
-static_assert(check(noised_config{.image = 4, .patch = 2, .width = 6}).why == reason::sine_width);
-static_assert(check(noised_config{.image = 4, .patch = 2, .width = 8, .classes = -1}).why ==
-              reason::not_positive);
-static_assert(check(noised_config{.image = 4, .patch = 2, .width = 8, .forgotten = 10}).why ==
-              reason::not_a_part);
+constexpr refused<noised_config> wrong[] = {
+    {{.image = 4, .patch = 3, .width = 8}, reason::patch_does_not_divide, 3, 4},
+    {{.image = 4, .patch = 2, .width = 6}, reason::sine_width, 6, 8},
+    {{.image = 4, .patch = 2, .width = 8, .classes = -1}, reason::not_positive, -1, 0},
+    {{.image = 4, .patch = 2, .width = 8, .forgotten = 10}, reason::not_a_part, 2, 1},
+    {{.image = 4, .patch = 2, .width = 8, .forgotten = -0.5f}, reason::not_a_part, -1, 1},
+};
+static_assert(are_refused(wrong));
 static_assert(noised_config{.image = 8, .patch = 2, .channels = 4}.rows() == 17);
+
+TEST_CASE("pictures that cannot be noised") { check_refused(wrong); }
 
 TEST_CASE("noised pictures become rows behind a condition") {
   constexpr noised_config of{

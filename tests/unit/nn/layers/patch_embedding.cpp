@@ -2,20 +2,35 @@
 #include <motet/nn/layers/patch_embedding.hpp>
 
 #include "layer_laws.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
-static_assert(check(patch_config{.image = 8, .patch = 3, .width = 4}).why == reason::patch_does_not_divide);
-static_assert(check(patch_config{.image = 8, .patch = 4}).why == reason::not_positive);
-static_assert(
-    check(patch_config{
-              .image = 8, .patch = 4, .width = 6, .class_token = false, .position = position_kind::sine})
-        .why == reason::sine_width);
-static_assert(check(patch_config{.image = 8, .patch = 4, .width = 4, .most_patches = -1}).why ==
-              reason::any_shape);
+constexpr refused<patch_config> wrong[] = {
+    {{.image = 8, .patch = 3, .width = 4}, reason::patch_does_not_divide, 3, 8},
+    {{.image = 8, .patch = 4}, reason::not_positive, 0, 1},
+    {{.image = 8, .patch = 4, .channels = -1, .width = 4}, reason::not_positive, -1, 1},
+    {{.image = 8, .patch = 4, .width = 6, .class_token = false, .position = position_kind::sine},
+     reason::sine_width,
+     6,
+     8},
+    {{.image = 8, .patch = 4, .width = 4, .most_patches = -1}, reason::any_shape, -1, 0},
+    {{.image = 8, .patch = 4, .channels = 5, .width = 4, .most_patches = 9}, reason::any_shape, 5, 0},
+    {{.image = 8, .patch = 4, .width = 4, .learned_image = 6}, reason::grid_of_positions, 6, 8},
+};
+static_assert(are_refused(wrong));
 static_assert(patch_config{.image = 8, .patch = 4, .width = 4}.rows() == 5);
 static_assert(patch_config{.image = 8, .patch = 4, .width = 4, .most_patches = 9}.rows() == 10);
 static_assert(patch_config{.image = 8, .patch = 4, .width = 4, .class_token = false}.rows() == 4);
+
+TEST_CASE("pictures that patches do not tile") {
+  check_refused(wrong);
+  const patch_config any{.image = 8, .patch = 4, .width = 4, .most_patches = 9},
+      square{.image = 8, .patch = 4, .width = 4};
+  CHECK(check_shapes(any, 1).ok());
+  CHECK(check_shapes(square, 2).ok());
+  CHECK(check_shapes(any, 2).why == reason::any_shape);
+}
 
 namespace {
 

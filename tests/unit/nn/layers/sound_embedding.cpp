@@ -2,18 +2,25 @@
 #include <motet/nn/layers/sound_embedding.hpp>
 
 #include "layer_laws.hpp"
+#include "refused_configs.hpp"
 
 #include <cmath>
 
 using namespace motet;
 
-static_assert(check(frame_config{.bins = 0, .width = 8}).why == reason::not_positive);
-static_assert(check(frame_config{}).why == reason::not_positive);
-static_assert(check(frame_config{.width = 7}).why == reason::time_width);
-static_assert(check(frame_config{.width = 2}).why == reason::time_width);
+constexpr refused<frame_config> wrong[] = {
+    {{.bins = 0, .width = 8}, reason::not_positive, 0, 1},
+    {{}, reason::not_positive, 0, 1},
+    {{.frames = -2, .width = 8}, reason::not_positive, -2, 1},
+    {{.width = 7}, reason::time_width, 7, 8},
+    {{.width = 2}, reason::time_width, 2, 4},
+};
+static_assert(are_refused(wrong));
 static_assert(check(frame_config{.width = 4}).ok());
 static_assert(frame_config{.frames = 3000}.rows() == 1500);
 static_assert(frame_config{.frames = 5}.rows() == 3 && frame_config{.frames = 1}.rows() == 1);
+
+TEST_CASE("frames that cannot become rows") { check_refused(wrong); }
 
 namespace {
 

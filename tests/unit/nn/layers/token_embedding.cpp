@@ -2,10 +2,17 @@
 #include <motet/nn/layers/token_embedding.hpp>
 
 #include "layer_laws.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
-static_assert(check(token_config{.vocabulary = 5, .context = 0, .width = 4}).why == reason::not_positive);
+constexpr refused<token_config> wrong[] = {
+    {{.vocabulary = 5, .context = 0, .width = 4}, reason::not_positive, 0, 1},
+    {{.vocabulary = 5, .context = 3, .width = -4}, reason::not_positive, -4, 1},
+};
+static_assert(are_refused(wrong));
+
+TEST_CASE("tables of tokens that have no rows, or no columns") { check_refused(wrong); }
 
 namespace {
 

@@ -3,18 +3,23 @@
 #include <motet/nn/towers/decoder.hpp>
 
 #include "labelled_batch.hpp"
+#include "refused_configs.hpp"
 
 #include <limits>
 
 using namespace motet;
 
-static_assert(check(decoder_config{.width = 6, .heads = 2}).why == reason::odd_rotary_width);
-static_assert(check(decoder_config{.context = 0}).why == reason::not_positive);
+constexpr refused<decoder_config> wrong[] = {
+    {{.width = 6, .heads = 2}, reason::odd_rotary_width, 3, 4},
+    {{.context = 0}, reason::not_positive, 0, 1},
+    {{.z_loss = -0.5f}, reason::z_loss_weight, -500000, 0},
+    {{.z_loss = std::numeric_limits<float>::quiet_NaN()}, reason::z_loss_weight, -1, 0},
+    {{.cut_vocabulary = true, .tied = true}, reason::tied_table_is_cut, 0, 0},
+};
+static_assert(are_refused(wrong));
 static_assert(check(decoder_config{}).ok());
-static_assert(check(decoder_config{.z_loss = -0.5f}).why == reason::z_loss_weight);
-static_assert(check(decoder_config{.z_loss = -0.5f}).got == -500000);
-static_assert(check(decoder_config{.z_loss = std::numeric_limits<float>::quiet_NaN()}).why ==
-              reason::z_loss_weight);
+
+TEST_CASE("language models whose numbers do not fit") { check_refused(wrong); }
 
 namespace {
 

@@ -3,17 +3,24 @@
 
 #include "drawn_batch.hpp"
 #include "goldens.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
 static_assert(check(drawer_config{}).ok(), "DiT-S/2");
-static_assert(check(drawer_config{.layers = 0}).why == reason::not_positive);
-static_assert(check(drawer_config{.width = 100}).why == reason::heads_do_not_divide);
-static_assert(check(drawer_config{.patch = 3}).why == reason::patch_does_not_divide);
-static_assert(check(drawer_config{.classes = -2}).why == reason::not_positive);
+constexpr refused<drawer_config> wrong[] = {
+    {{.layers = 0}, reason::not_positive, 0, 1},
+    {{.hidden = -1}, reason::not_positive, -1, 0},
+    {{.width = 100}, reason::heads_do_not_divide, 6, 100},
+    {{.patch = 3}, reason::patch_does_not_divide, 3, 32},
+    {{.classes = -2}, reason::not_positive, -2, 0},
+};
+static_assert(are_refused(wrong));
 // 32.7 million: a class table and a product for latents beside what DiT's paper counts as 33.
 static_assert(drawer<drawer_config{}>::parameter_size > 32'000'000 &&
               drawer<drawer_config{}>::parameter_size < 34'000'000);
+
+TEST_CASE("nets that cannot draw") { check_refused(wrong); }
 
 namespace {
 

@@ -2,13 +2,19 @@
 #include <motet/nn/towers/text.hpp>
 
 #include "layer_laws.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
-static_assert(check(text_config{.width = 100, .heads = 3}).why == reason::heads_do_not_divide);
-static_assert(check(text_config{.width = 6, .heads = 2, .rotary = 100}).why == reason::odd_rotary_width);
-static_assert(check(text_config{.context = 0}).why == reason::not_positive);
+constexpr refused<text_config> wrong[] = {
+    {{.width = 100, .heads = 3}, reason::heads_do_not_divide, 3, 100},
+    {{.width = 6, .heads = 2, .rotary = 100}, reason::odd_rotary_width, 3, 4},
+    {{.context = 0}, reason::not_positive, 0, 1},
+};
+static_assert(are_refused(wrong));
 static_assert(check(text_config{}).ok());
+
+TEST_CASE("encoders of text whose numbers do not fit") { check_refused(wrong); }
 
 namespace {
 

@@ -4,15 +4,41 @@
 #include <motet/nn/layers/token_embedding.hpp>
 
 #include "layer_laws.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
-static_assert(check(tower_config{.width = 8, .layers = 0, .hidden = 8, .embedding = 4}).why ==
-              reason::not_positive);
-static_assert(
-    check(tower_config{
-              .width = 8, .layers = 1, .attention = {.width = 8, .heads = 3}, .hidden = 8, .embedding = 4})
-        .why == reason::heads_do_not_divide);
+constexpr tower_config changed(void (*change)(tower_config&)) {
+  tower_config c{.width = 8, .layers = 4, .attention = {.width = 8, .heads = 2}, .hidden = 8, .embedding = 4};
+  change(c);
+  return c;
+}
+constexpr refused<tower_config> wrong[] = {
+    {changed([](tower_config& c) { c.layers = 0; }), reason::not_positive, 0, 1},
+    {changed([](tower_config& c) { c.hidden = -8; }), reason::not_positive, -8, 1},
+    {changed([](tower_config& c) { c.attention.heads = 3; }), reason::heads_do_not_divide, 3, 8},
+    {changed([](tower_config& c) { c.beside_every = 0; }), reason::looking_blocks, 0, 4},
+    {changed([](tower_config& c) { c.beside_every = 3; }), reason::looking_blocks, 3, 4},
+    {changed([](tower_config& c) { c.mix = {.experts = 2, .top_k = 3}; }), reason::experts_do_not_fit, 2, 3},
+    {changed([](tower_config& c) { c.mix = {.experts = 70000, .top_k = 2}; }), reason::experts_do_not_fit,
+     70000, 65535},
+    {changed([](tower_config& c) { c.mix = {.experts = 2, .top_k = 1}; }), reason::gate_is_constant, 1, 2},
+    {changed([](tower_config& c) { c.mix = {.experts = 2, .top_k = 0}; }), reason::not_positive, 0, 1},
+    {changed([](tower_config& c) { c.adapters.rank = -1; }), reason::adapters_do_not_fit, -1, 1},
+    {changed([](tower_config& c) { c.adapters = {.rank = 1, .alpha = -2}; }), reason::adapters_do_not_fit, -2,
+     0},
+    {changed([](tower_config& c) { c.adapters = {.rank = 1, .queries = false, .values = false}; }),
+     reason::adapters_do_not_fit, 0, 1},
+    {changed([](tower_config& c) { c.adapters = {.rank = 1, .up = true}; }), reason::adapters_do_not_fit, 0,
+     1},
+    {changed([](tower_config& c) { c.adapters = {.rank = 1, .dropout = 1}; }), reason::adapters_drop, 1000,
+     1000},
+    {changed([](tower_config& c) { c.adapters = {.rank = 1, .dropout = -0.5f}; }), reason::adapters_drop,
+     -500, 1000},
+};
+static_assert(are_refused(wrong));
+
+TEST_CASE("blocks whose numbers do not fit") { check_refused(wrong); }
 
 namespace {
 

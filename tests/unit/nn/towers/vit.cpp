@@ -2,14 +2,20 @@
 #include <motet/nn/towers/vit.hpp>
 
 #include "layer_laws.hpp"
+#include "refused_configs.hpp"
 
 using namespace motet;
 
-static_assert(check(vit_config{.width = 100, .heads = 3}).why == reason::heads_do_not_divide);
-static_assert(check(vit_config{.image = 224, .patch = 15}).why == reason::patch_does_not_divide);
-static_assert(check(vit_config{.layers = 0}).why == reason::not_positive);
+constexpr refused<vit_config> wrong[] = {
+    {{.width = 100, .heads = 3}, reason::heads_do_not_divide, 3, 100},
+    {{.image = 224, .patch = 15}, reason::patch_does_not_divide, 15, 224},
+    {{.layers = 0}, reason::not_positive, 0, 1},
+};
+static_assert(are_refused(wrong));
 static_assert(check(vit_config{.width = 1024, .heads = 25, .head_width = 64}).ok());
 static_assert(check(vit_config{}).ok());
+
+TEST_CASE("encoders of pictures whose numbers do not fit") { check_refused(wrong); }
 
 namespace {
 
