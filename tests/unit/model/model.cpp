@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/model/model.hpp>
 
+#include <motet/nn/towers/decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
@@ -30,18 +31,35 @@ using wide =
 using two = model<join<info_nce, picture, caption>>;
 using three = model<join<pairwise_sigmoid, fixed_caption, picture, sound>>;
 
-template <class... Modules>
+using talk =
+    module<"talk",
+           decoder<decoder_config{.vocabulary = 17, .context = 6, .width = 8, .layers = 2, .heads = 2}>>;
+using fixed_talk = module<"talk", frozen<talk::net>>;
+
+template <class Loss, class... Modules>
 constexpr verdict verdict_of() {
-  return detail::check_join(static_cast<const join<info_nce, Modules...>*>(nullptr));
+  return detail::check_join(static_cast<const join<Loss, Modules...>*>(nullptr));
+}
+constexpr bool holds(const verdict& found, broken_rule why, motet::isize where, motet::isize got,
+                     motet::isize wanted) {
+  return found.why == why && found.where == where && found.got == got && found.wanted == wanted;
+}
+// The compiler and a program find the same in a join.
+constexpr bool joins_are_judged() {
+  return verdict_of<info_nce, picture, caption>().ok() && verdict_of<next_token, talk>().ok() &&
+         holds(verdict_of<info_nce, picture>(), reason::join_too_small, 0, 1, 2) &&
+         holds(verdict_of<next_token, talk, talk>(), reason::own_loss_of_several, 1, 2, 1) &&
+         holds(verdict_of<info_nce, picture, talk>(), reason::loss_lacks_head, 1, 1, 0) &&
+         holds(verdict_of<next_token, fixed_talk>(), reason::own_loss_frozen, 0, 0, 1) &&
+         holds(verdict_of<info_nce, picture, caption, wide>(), reason::join_widths_differ, 2, 9, 8) &&
+         holds(verdict_of<info_nce, picture, caption, picture>(), reason::duplicate_module, 2, 0, 2);
 }
 
 }  // namespace
 
-static_assert(verdict_of<picture, caption>().ok());
-static_assert(verdict_of<picture>().why == reason::join_too_small);
-static_assert(verdict_of<picture, caption, wide>().why == reason::join_widths_differ);
-static_assert(verdict_of<picture, caption, wide>().where == 2);
-static_assert(verdict_of<picture, caption, picture>().why == reason::duplicate_module);
+static_assert(joins_are_judged());
+TEST_CASE("what is wrong with a join is told of its module") { CHECK(joins_are_judged()); }
+
 static_assert(two::size == 2 && two::embedding == 8);
 static_assert(two::position<"caption">() == 1 && three::position<"sound">() == 2);
 static_assert(two::joins[0].share == 1 && three::joins[0].share == 1.0 / 3);

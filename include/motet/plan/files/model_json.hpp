@@ -307,12 +307,6 @@ inline json tower_json(const tower_outline& from) {
   if (from.end != usual.end) out.set("end", detail::tower_ends[static_cast<int>(from.end)]);
   return out;
 }
-inline json model_json(const model_shape& from) {
-  json out, towers{json::array{}};
-  for (const tower_outline& each : from.towers) towers.push_back(tower_json(each));
-  out.set("name", from.name.view()).set("towers", std::move(towers)).set("join", from.join.view());
-  return out;
-}
 // A line for each tower.
 inline std::string format_model(const model_shape& from) {
   std::string out = "{\n  \"name\": " + write_json(json(from.name.view())) + ",\n  \"towers\": [";

@@ -34,3 +34,20 @@ TEST_CASE("what does not learn goes back as far as something before it does") {
     for (motet::isize k = 0; k < 3; ++k) CHECK_EQ(own.backward(k), each.backward[k]);
   }
 }
+
+TEST_CASE("parts that a program makes are those of the models that are known") {
+  const auto same = [](const chain_part& a, const chain_part& b) {
+    return a.name == b.name && a.layers == b.layers && a.width == b.width && a.parameters == b.parameters &&
+           a.flops == b.flops && a.kept_bytes == b.kept_bytes;
+  };
+  const chain_model& small = *find_chain("mllm-9b");
+  CHECK(same(detail::vit_huge(), small.parts[0]));
+  CHECK(same(detail::language_part(32, 4096, 11008, 4096), small.parts[chain_model::middle]));
+  CHECK(same(detail::diffusion_part(false), small.parts[2]));
+  // ViT-Huge has 632 million parameters, Llama 2 of this size 6.7 billion beside its tables, and pictures of twice the side take four
+  // times as many rows or more.
+  CHECK(detail::vit_huge().parameters == doctest::Approx(632e6).epsilon(0.01));
+  CHECK(detail::language_part(32, 4096, 11008, 4096).parameters - 2 * 128256.0 * 4096 ==
+        doctest::Approx(6.5e9).epsilon(0.02));
+  CHECK(detail::diffusion_part(true).flops > 4 * detail::diffusion_part(false).flops);
+}

@@ -141,3 +141,26 @@ TEST_CASE("the compiler fills gaps or multiplexes, and proves what comes of it")
   static_assert(joint::value().modules[0].multiplexed && joint::value().modules[0].ahead == 1);
   static_assert(require<prove_plan<say, joint::value, 8>()>);
 }
+
+// The compiler asks these of each plan that is written as a type.
+TEST_CASE(
+    "what a module cannot be is found with the smallest batch of which each of its parts gets a sample") {
+  const list<module_facts> facts = facts_of<towers>();
+  plan of = by_hand();
+  CHECK_EQ(detail::least_batch(of), 24);
+  of.modules[1].microbatches = 1;
+  CHECK_EQ(detail::least_batch(of), 8);
+  CHECK(detail::check_modules(by_hand(), facts).ok());
+  plan twice = by_hand();
+  twice.modules[1].name = twice.modules[0].name;
+  const verdict found = detail::check_modules(twice, facts);
+  CHECK(found.why == reason::duplicate_module);
+  CHECK_EQ(found.got, 1);
+  CHECK_EQ(found.wanted, 0);
+  plan strange = by_hand();
+  strange.modules[0].name = "sound";
+  CHECK(detail::check_modules(strange, facts).why == reason::unknown_module);
+  plan uneven = by_hand();
+  uneven.modules[0].layers = {3, 2};
+  CHECK_FALSE(detail::check_modules(uneven, facts).ok());
+}

@@ -4,6 +4,8 @@
 #include <motet/schedule/write/gpipe.hpp>
 #include <motet/schedule/write/interleaved.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/zb_auto.hpp>
+#include <motet/schedule/write/zb_v.hpp>
 #include <motet/schedule/write/zero_bubble.hpp>
 
 #include <doctest/doctest.h>
@@ -46,4 +48,28 @@ TEST_CASE("numbers that break a rule have their verdict, with nothing played") {
   constexpr pipeline_shape none{.stages = 0, .microbatches = 8};
   constexpr auto found = detail::proof_of<one_f_one_b, none>;
   CHECK((found.found.why == reason::no_stages && !found.played));
+}
+
+TEST_CASE("a program proves what the compiler does, and leaves to it what is too much for that") {
+  const auto same = [](const detail::proof& here, const detail::proof& there) {
+    return here.played == there.played && here.found.why == there.found.why &&
+           here.found.got == there.found.got;
+  };
+  constexpr pipeline_shape few{.stages = 2, .microbatches = 4},
+      scarce{.stages = 4, .microbatches = 8, .memory = 2};
+  CHECK(same(detail::prove_schedule<zb_v, few>(), {{}, true}));
+  CHECK(same(detail::prove_schedule<zb_auto, few>(), {{}, true}));
+  CHECK(same(detail::prove_schedule<zb_v, scarce>(), detail::proof_of<zb_v, scarce>));
+  CHECK(same(detail::prove_schedule<zb_v, more>(), {{}, false}));
+  CHECK(same(detail::prove_schedule<one_f_one_b, large>(), {{}, false}));
+  CHECK(same(detail::prove_schedule<zb_h2, more>(), {{}, false}));
+  // A search counts as what it does, so that no compiler is kept by it: more than the score has cells.
+  for (const pipeline_shape& each : {few, scarce, large}) {
+    CHECK(zb_v::work(each) > each.cells());
+    CHECK(zb_auto::work(each) > each.cells());
+  }
+  CHECK(zb_v::work(scarce) > zb_v::work({.stages = 4, .microbatches = 8}));
+  CHECK(zb_v::work(large) > constexpr_cells);
+  constexpr pipeline_shape none{.stages = 0, .microbatches = 8};
+  CHECK(same(detail::prove_schedule<one_f_one_b, none>(), detail::proof_of<one_f_one_b, none>));
 }
