@@ -68,6 +68,50 @@ TEST_CASE("who holds what, what it takes, and what travels") {
   }
 }
 
+TEST_CASE("what replicas share, what leaves the memory, and what was measured besides are told") {
+  plan shared;
+  shared.cluster.ranks = 4;
+  for (int zero = 1; zero <= 3; ++zero) {
+    shared.modules = {};
+    shared.modules.push(on_ranks("picture", 0, {.data = 2}));
+    shared.modules[0].zero = zero;
+    shared.modules[0].experts = 2;
+    const std::string text = printed([&](std::FILE* out) { print_plan(out, shared, 8); });
+    const char* const parts[] = {", optimizer shared, experts over 2 replicas",
+                                 ", optimizer and gradients shared, experts",
+                                 ", optimizer, gradients and weights shared, experts"};
+    CHECK(text.find(parts[zero - 1]) != std::string::npos);
+  }
+  plan lanes = layout::value();
+  lanes.beside("caption", .25);
+  CHECK(printed([&](std::FILE* out) {
+          print_plan(out, lanes, 8);
+        }).find("caption   stages 1 x data 2 x context 1") != std::string::npos);
+  CHECK(printed([&](std::FILE* out) { print_plan(out, lanes, 8); }).find(", in lane 1 with 25 % of a rank") !=
+        std::string::npos);
+
+  const char* const words[] = {"program", "--threads", "1"};
+  const launched_world world = launch(3, words);
+  plan of = layout::value();
+  of.cluster.ranks = 4;
+  const trainer<small_model> train(world, of, {.batch = 8});
+  const auto facts = facts_of<small_model>();
+  std::vector<rank_memory> memory = train.memory();
+  memory[1].stages.offloaded = 2'000'000;
+  memory[2].stages.offloaded = 500'000;
+  const module_times times{"picture", 2, 0, 1, 1, 1, 0, {{{1e6, 1e6, 1e6}, {1, 1, 1}}}};
+  const plan_meaning meaning{of, facts, train.order(), memory, train.work(), {1e9, 1e9, 5e8, 2e9}, 1, {}, {},
+                             {}, {},    {{times}, {}}};
+  const std::string text = printed([&](std::FILE* out) { print_meaning(out, meaning, 2); });
+  for (const char* part :
+       {"\noffloaded rank 1 2.000 MB, rank 2 0.500 MB\n",
+        "\nand       0.5 GFLOP/s of attention, 2.0 GB/s by operations on single elements\n",
+        "\ntimes     picture measured, by recorded steps\n", "\ntimes     caption counted\n"}) {
+    CAPTURE(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("which samples stay whole is told") {
   plan of;
   of.cluster.ranks = 2;

@@ -53,15 +53,15 @@ class local_crew {
       tell_all(SIGTERM);
       fail(threads_refused, sentence({"processes of this machine's ranks: got ", got, " (", why, ")"}));
     }
-    if (made > 0) {
-      alive_.push_back({made, rank});
-      return false;
+    if (made == 0) {
+      ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) std::_Exit(1);
+      sigprocmask(SIG_SETMASK, &before_, nullptr);
+      return true;
     }
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) std::_Exit(1);
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-    return true;
+    alive_.push_back({made, rank});
+    return false;
   }
 
   // Waits until all have ended. The exit code is that of the first one that did not end well, 128 and its
@@ -125,20 +125,20 @@ inline std::optional<int> start_local_ranks(const launched& by, const environmen
   const std::int32_t count = by.to_start;
   std::fflush(nullptr);
   detail::local_crew crew(patience);
-  for (std::int32_t local = 0; local < count; ++local) {
-    if (!crew.start(by.rank + local)) continue;
-    set("RANK", std::to_string(by.rank + local));
-    set("WORLD_SIZE", std::to_string(by.ranks));
-    set("LOCAL_RANK", std::to_string(local));
-    set("LOCAL_WORLD_SIZE", std::to_string(count));
-    set("GROUP_RANK", std::to_string(by.rank / count));
-    set("GROUP_WORLD_SIZE", std::to_string(by.nodes));
-    if (by.nodes == 1) set("MASTER_ADDR", "127.0.0.1");
-    else if (!address.empty()) set("MASTER_ADDR", address);
-    if (!port.empty()) set("MASTER_PORT", port);
-    if (!of.contains("MOTET_TOKEN") && !token.empty()) set("MOTET_TOKEN", token);
-    return {};
-  }
+  for (std::int32_t local = 0; local < count; ++local)
+    if (crew.start(by.rank + local)) {
+      set("RANK", std::to_string(by.rank + local));
+      set("WORLD_SIZE", std::to_string(by.ranks));
+      set("LOCAL_RANK", std::to_string(local));
+      set("LOCAL_WORLD_SIZE", std::to_string(count));
+      set("GROUP_RANK", std::to_string(by.rank / count));
+      set("GROUP_WORLD_SIZE", std::to_string(by.nodes));
+      if (by.nodes == 1) set("MASTER_ADDR", "127.0.0.1");
+      else if (!address.empty()) set("MASTER_ADDR", address);
+      if (!port.empty()) set("MASTER_PORT", port);
+      if (!of.contains("MOTET_TOKEN") && !token.empty()) set("MOTET_TOKEN", token);
+      return {};
+    }
   return crew.wait();
 }
 
