@@ -45,3 +45,21 @@ TEST_CASE("the program listens until it is asked to end, and says in its exit co
   CHECK(status == 0);
   CHECK_FALSE(tcp::reach(there, tcp::deadline(1)));
 }
+
+TEST_CASE("its help has its options, and the exit codes") { CHECK(run_with({"--help"}) == 0); }
+
+TEST_CASE("one that a run started knows by its standard input that it is left alone") {
+  const int before = ::dup(STDIN_FILENO);
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  ::dup2(ends[0], STDIN_FILENO);
+  CHECK_FALSE(detail::is_left_alone());
+  // Words of whoever started it do not end it.
+  REQUIRE(::write(ends[1], "on", 2) == 2);
+  CHECK_FALSE(detail::is_left_alone());
+  ::close(ends[1]);
+  CHECK(detail::is_left_alone());
+  ::dup2(before, STDIN_FILENO);
+  ::close(before);
+  ::close(ends[0]);
+}

@@ -54,3 +54,14 @@ TEST_CASE("the page says what was trained, how far and on what") {
   CHECK(fact("command") == "program --data random");
   CHECK(read_json(fact("settings")).at("batch").integer() == 6);
 }
+
+TEST_CASE("the page says what tests found, and what an order of samples gained") {
+  opened_run run = run_of({"--data", "random", "--batch", "6"});
+  run.s.reorder = "all";
+  run.reordered.add({.listed_seconds = 5, .seconds = 4, .measured = true, .search_seconds = 1e-3});
+  const report_page page = page_of(run, {}, {}, {});
+  const auto found = std::find_if(page.facts.begin(), page.facts.end(),
+                                  [](const auto& each) { return each.first == "order of samples"; });
+  REQUIRE(found != page.facts.end());
+  CHECK(found->second == "all, 1.250 times as fast by simulation");
+}

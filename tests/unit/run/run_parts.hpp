@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -56,7 +57,7 @@ struct scripted_session : motet::session {
     out.note(out.inside(-1, "left"), "linear", 3e9, 1e6);
     return out;
   }
-  double flops(const motet::step_input&) override { return 1e6; }
+  double flops(const motet::step_input&) override { return flops_of_step; }
 
   void prepare() override { ++prepared; }
   std::shared_ptr<void> pin(const void*, std::size_t) override { return {}; }
@@ -112,7 +113,7 @@ struct scripted_session : motet::session {
   }
   bool is_main() const override { return true; }
   void require_same(const motet::run_identity&) override { ++compared; }
-  bool any(bool here) override { return here; }
+  bool any(bool here) override { return std::exchange(elsewhere, false) || here; }
   std::pair<bool, bool> any(bool first, bool second) override { return {first, second}; }
 
   void embed(const motet::pictures& batch, float* features) override { fill(batch.samples, features); }
@@ -133,6 +134,8 @@ struct scripted_session : motet::session {
   std::vector<motet::loss_part> parts;  // of the loss; none: it is one
   motet::isize from = 0;                // steps of the run that it goes on from
   int prepared = 0, gathered = 0, compared = 0, saves = 0, failing_saves = 0;
+  double flops_of_step = 1e6;
+  bool elsewhere = false;  // another process says yes to what is asked next
   std::vector<motet::begin_source> begun;
   std::string saved_as;
   motet::json saved_state;
@@ -212,12 +215,22 @@ template <class Print>
 std::string printed_by(Print&& print) {
   std::fflush(stdout);
   std::FILE* const file = std::tmpfile();
-  const int before = dup(STDOUT_FILENO);
-  dup2(fileno(file), STDOUT_FILENO);
-  std::forward<Print>(print)();
-  std::fflush(stdout);
-  dup2(before, STDOUT_FILENO);
-  close(before);
+  // What is thrown meanwhile is told there where it was.
+  struct redirected {
+    explicit redirected(int to) : before(dup(STDOUT_FILENO)) { dup2(to, STDOUT_FILENO); }
+    redirected(const redirected&) = delete;
+    redirected& operator=(const redirected&) = delete;
+    ~redirected() {
+      std::fflush(stdout);
+      dup2(before, STDOUT_FILENO);
+      close(before);
+    }
+    int before;
+  };
+  {
+    const redirected here(fileno(file));
+    std::forward<Print>(print)();
+  }
   std::string text(1 << 16, '\0');
   std::rewind(file);
   text.resize(std::fread(text.data(), 1, text.size(), file));

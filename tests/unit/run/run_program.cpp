@@ -59,6 +59,8 @@ TEST_CASE("samples in another order: what is done, what it gains, and what it ca
     CHECK_THROWS_WITH_AS(detail::run_settled(s, line), doctest::Contains(what), error);
   };
   refused({"--resplit", "5"}, "--reorder all with --resplit");
+  refused({"--reorder", "slots", "--reorder-groups", "2"},
+          "--reorder-groups 2 with --reorder slots, which gives no rank");
   refused({"--device", "cuda"}, "--reorder all with --device cuda: ranks on processors alone");
 }
 
@@ -120,6 +122,14 @@ TEST_CASE("what is asked for instead of training") {
   const ended proven = run({"--plan", "beside", "--check"});
   CHECK(proven.status == 0);
   CHECK(holds(proven.said, "proven    "));
+  // With data they are looked at as well.
+  const ended both = run({"--plan", "beside", "--check", "--data", "random"});
+  CHECK(both.status == 0);
+  CHECK(holds(both.said, "proven    "));
+  CHECK(holds(both.said, "all is well"));
+  const ended meant = run({"--plan", "beside", "--explain"});
+  CHECK(meant.status == 0);
+  CHECK(holds(meant.said, "counted   samples as long as any can be"));
 }
 
 TEST_CASE("what is wrong ends a program in its own way, and with a message") {
@@ -131,6 +141,26 @@ TEST_CASE("what is wrong ends a program in its own way, and with a message") {
   CHECK(run({"--data", "random", "--model", "absent"}).status == exit_usage.status);
   CHECK(run({"--data", "random", "--plan", "best"}).status == exit_refused.status);
   CHECK(run({"--data", "/no/such/folder"}).status == exit_refused.status);
+  CHECK(run({"--produce"}).status == exit_usage.status);
+  const training_program speaks = speaking_program();
+  CHECK(run({"--orchestrate", "here", "--plan", "beside"}, speaks).status == exit_usage.status);
+  CHECK(run({"--orchestrate", "here"}, speaks).status == exit_usage.status);
+  trained_model large = scripted_models[0];
+  large.make = [](const session_request&) -> std::unique_ptr<session> { throw std::bad_alloc(); };
+  training_program of = scripted_program;
+  of.models = {&large, 1};
+  CHECK(run({"--data", "random"}, of).status == exit_no_memory.status);
+}
+
+TEST_CASE("a run that is resumed by the name of one checkpoint goes on beside it") {
+  const scratch folder;
+  const std::string to = (folder / "kept").string(), saved = to + "/step-000004";
+  save_part({to, "scripted/infonce", 4, 0, 1}, {});
+  finish({to, "scripted/infonce", 4, 0, 1}, json{{"settings", json{{"batch", 6}}}}, {});
+  const ended found = run({"--data", "random", "--checkpoint", saved.c_str(), "--resume", "--steps", "5"});
+  CHECK(found.status == 0);
+  CHECK(holds(found.said, "resumed after step 4 from " + saved));
+  CHECK(holds(found.said, "1 steps of 6 samples; saved in " + to + "/ at the end"));
 }
 
 TEST_CASE("a run of phases: each tells what it is, and all are looked at before the first") {
@@ -170,5 +200,34 @@ TEST_CASE("a run of phases: each tells what it is, and all are looked at before 
   CHECK(holds(second.said, "begins with left of " + from + "/step-000007, step 7"));
   CHECK(holds(second.said, "phase 2 of 2, b: scripted, 1 steps\n"));
   CHECK(phased(R"([{"name": "a"}])").status == 2);
+  std::vector<const char*> unknown = kept;
+  unknown.insert(unknown.end(), {"--phase", "c"});
+  CHECK(phased(R"([{"name": "a", "steps": 1}, {"name": "b", "steps": 1}])", unknown).status == 2);
+  // What is done stays done.
+  for (const char* const name : {"a", "b"}) {
+    const checkpoint_writer by{to + "/" + name, "scripted/infonce", 1, 0, 1};
+    save_part(by, {});
+    finish(by, json(json::object{}), {});
+  }
+  std::vector<const char*> again = kept;
+  again.push_back("--resume");
+  const ended done = phased(R"([{"name": "a", "steps": 1}, {"name": "b", "steps": 2}])", again);
+  CHECK(done.status == 0);
+  CHECK(holds(done.said, "a: scripted, 1 steps\nis done, in " + to + "/a/step-000001\n"));
+  CHECK(holds(done.said, "resumed after step 1 from " + to + "/b/step-000001"));
+  // One of many processes runs one of them.
+  for (const auto& [name, value] : {std::pair("RANK", "0"),
+                                    {"WORLD_SIZE", "2"},
+                                    {"LOCAL_RANK", "0"},
+                                    {"LOCAL_WORLD_SIZE", "2"},
+                                    {"MASTER_ADDR", "127.0.0.1"},
+                                    {"MASTER_PORT", "9"}})
+    ::setenv(name, value, 1);
+  const ended many = phased(R"([{"name": "a", "steps": 1}])", kept);
+  for (const char* const name :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+    ::unsetenv(name);
+  CHECK(many.status == 2);
+  CHECK_FALSE(holds(many.said, "phase 1"));
   CHECK(run({"--data", "random", "--phase", "a"}).status == 2);
 }

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/run/training.hpp>
 
+#include <motet/tools/process/exit_code.hpp>
+
 #include "run_parts.hpp"
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 using namespace motet;
+
+namespace {
+
+// The same run, whose model does this behind each of its steps, too.
+template <class Then>
+void replace_session(opened_run& run, Then&& then) {
+  struct acting_session : scripted_session {
+    acting_session(const session_request& by, Then act) : scripted_session(by), act_(std::move(act)) {}
+    step_result step(const step_input& batch, double rate, timeline* record) override {
+      const step_result out = scripted_session::step(batch, rate, record);
+      act_(*this);
+      return out;
+    }
+    Then act_;
+  };
+  run.model = std::make_unique<acting_session>(scripted(run).wanted, std::forward<Then>(then));
+}
+
+}  // namespace
 
 TEST_CASE("a run trains, tests, saves and reports, and its lines tell all of it") {
   const scratch folder;
@@ -72,4 +95,69 @@ TEST_CASE("what cannot be read ends a run, saved") {
   printed_by([&] { CHECK_THROWS_AS(training(run).run(), error); });
   CHECK(scripted(run).rates.size() < 40);
   CHECK(scripted(run).saves == (scripted(run).rates.empty() ? 0 : 1));
+}
+
+TEST_CASE("a run that is asked to stop saves, says so, and ends as whoever starts it again must know") {
+  const scratch folder;
+  const std::string to = (folder / "kept").string();
+  for (const bool saves : {false, true}) {
+    std::vector<const char*> words{"--data", "random", "--batch", "4", "--steps", "9"};
+    if (saves) words.insert(words.end(), {"--checkpoint", to.c_str()});
+    opened_run run = run_of(words);
+    replace_session(run, [](scripted_session& model) {
+      if (model.rates.size() == 2) ::raise(SIGTERM);
+    });
+    int status = -1;
+    const std::string said = printed_by([&] { status = training(run).run(); });
+    CHECK(status == exit_restart.status);
+    CHECK(run.model->updates() == 2);
+    CHECK(scripted(run).saves == (saves ? 1 : 0));
+    CHECK(holds(said, saves ? "stopped by a signal after step 2\n"
+                            : "stopped by a signal after step 2, nothing saved (no --checkpoint)\n"));
+  }
+}
+
+TEST_CASE("a step that does more than the peak has the peak measured once more") {
+  opened_run run = run_of({"--data", "random", "--batch", "4", "--steps", "2"});
+  replace_session(run, [](scripted_session& model) { model.flops_of_step = 4e6; });
+  const std::string said = printed_by([&] { CHECK(training(run).run() == 0); });
+  CHECK(holds(said, "peak of MFU: 1.0 GFLOP/s, the best fp32 product (8 x 8) here, measured now\n"));
+  CHECK(holds(
+      said,
+      "peak of MFU: 4.0 GFLOP/s, the best fp32 product (8 x 8) here, measured again, as a step did more\n"));
+}
+
+TEST_CASE("what another process cannot read ends the run here too, saved") {
+  const scratch folder;
+  const std::string to = (folder / "kept").string();
+  opened_run run = run_of({"--data", "random", "--batch", "4", "--steps", "9", "--checkpoint", to.c_str()});
+  replace_session(run, [](scripted_session& model) { model.elsewhere = model.rates.size() == 3; });
+  printed_by([&] {
+    CHECK_THROWS_WITH_AS(training(run).run(), doctest::Contains("by another process; see what that one says"),
+                         error);
+  });
+  CHECK(run.model->updates() == 3);
+  CHECK(scripted(run).saves == 1);
+}
+
+TEST_CASE("held-out samples are asked on the way, and what was left out of the data is told at the end") {
+  const scratch folder;
+  write_pairs(folder, "train-000.tar", 0, 10, [](motet::isize i, made_sample& made) {
+    if (i < 3) made.picture.resize(40);
+  });
+  write_pairs(folder, "test-000.tar", 10, 6);
+  write_vocabulary(folder);
+  const std::string data = folder.path().string(), report = (folder / "report").string();
+  opened_run run = run_of({"--data", data.c_str(), "--batch", "7", "--steps", "4", "--eval-every", "2",
+                           "--report", report.c_str()});
+  run.s.effective = "{}\n";
+  // Neither a report nor its settings end a run that trained.
+  std::filesystem::create_directories(folder / "report" / "config.json");
+  std::filesystem::create_directories(folder / "report" / "index.html");
+  const std::string said = printed_by([&] { CHECK(training(run).run() == 0); });
+  CHECK(holds(said, "skipped: "));
+  CHECK_FALSE(holds(said, "settings "));
+  CHECK_FALSE(holds(said, "report "));
+  // At step 2, and twice at the end: their loss, and what they are.
+  CHECK(scripted(run).gathered == 3);
 }

@@ -36,3 +36,15 @@ TEST_CASE("without data the longest samples are counted, and random ones once") 
   CHECK(holds(random.words, "random"));
   CHECK(model.steps == 1);
 }
+
+TEST_CASE("of data that there are, the mean of the first steps counts") {
+  const scratch folder;
+  write_pairs(folder, "train-000.tar", 0, 10);
+  write_vocabulary(folder);
+  const std::string data = folder.path().string();
+  counting_session model(session_request{});
+  const counted_work found = work_of_data(model, settings_of({"--data", data.c_str(), "--batch", "4"}));
+  CHECK(model.steps == 4);
+  CHECK(found.of.places[0].forward == 2.5);
+  CHECK(found.words == "the mean of the first 4 steps of " + data);
+}
