@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "staged_input.hpp"
+
 #include <algorithm>
 #include <vector>
 
@@ -51,6 +53,16 @@ TEST_CASE("pictures to draw keep class, place and share, whichever part they are
   CHECK(std::equal(staged.classes, staged.classes + 4, turned.classes));
   CHECK(std::equal(staged.pixels, staged.pixels + 16, turned.pixels));
   CHECK(staged.draws.place(3) == turned.draws.place(3));
+  // What is drawn for them is part of what is recorded of a step, and where they lie is not.
+  const auto shape = [](const drawn_pictures& of) {
+    std::vector<motet::isize> found;
+    traits::shape(of, found);
+    return found;
+  };
+  CHECK(shape(staged) == shape(turned));
+  drawn_pictures later = turned;
+  later.draws.step = turned.draws.step + 1;
+  CHECK(shape(later) != shape(turned));
   CHECK(traits::unknown(all).empty());
   const std::int32_t strange[] = {2, 0, 3, 1};
   all.classes = strange;
@@ -88,4 +100,14 @@ TEST_CASE("rows that tell of a picture go where it goes") {
   other.row_offsets = nullptr;
   CHECK(other.entering_count() == 0);
   CHECK(turned.of(other, {0, 1, 2, 3}).entering_count() == 0);
+  const staged_input<traits, fed_pictures> staged(all);
+  CHECK(is_brought(all.pixels, staged.here.pixels, 16));
+  CHECK(staged.here.row_offsets == offsets);
+  const auto shape = [](const fed_pictures& of) {
+    std::vector<motet::isize> found;
+    traits::shape(of, found);
+    return found;
+  };
+  CHECK(shape(staged.here) == shape(all));
+  CHECK(shape(other) != shape(all));
 }

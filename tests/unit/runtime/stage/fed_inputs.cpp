@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "staged_input.hpp"
+
 using namespace motet;
 
 namespace {
@@ -140,4 +142,37 @@ TEST_CASE("rows of several modules have places in one text") {
   *first = kept;
   other.sources = 2;
   CHECK(of_fan::unknown(other) == "the places are for rows of 2 modules, and 3 feed it");
+}
+
+TEST_CASE("pictures of samples, rows that pass and places in a text are read where they were brought to") {
+  const small_fan_text data(6, 5);
+  const auto [seen, heard, placed] = data.get();
+  const staged_input<traits<eye>, seen_pictures> shown(seen);
+  CHECK(is_brought(seen.pixels, shown.here.pixels, seen.samples * 16));
+  CHECK(shown.here.of_samples == 6);
+  CHECK(shown.here.offsets == seen.offsets);
+  CHECK(traits<eye>::same(seen, seen));
+  CHECK_FALSE(traits<eye>::same(seen, shown.here));
+
+  // Of rows that pass through nothing is brought: they are where the module before left them.
+  const through_rows through{{6, 0, data.rows.data()}};
+  const staged_input<traits<glue>, through_rows> passed(through);
+  CHECK(passed.here.seq.offsets == through.seq.offsets);
+  CHECK(traits<glue>::same(through, passed.here));
+  CHECK_FALSE(traits<glue>::same(through, {{6, 0, data.rows.data() + 7}}));
+
+  using of_fan = traits<small_fan::module_at<4>::net>;
+  const staged_input<of_fan, placed_tokens> text(placed);
+  CHECK(is_brought(placed.ids, text.here.ids, placed.seq.rows()));
+  CHECK(is_brought(placed.places, text.here.places, placed.entering_count()));
+  CHECK(of_fan::unknown(text.here).empty());
+  // A rank that has a part of each sample embeds its own words, and the rows that enter these.
+  placed_tokens part = placed;
+  const std::int32_t own[] = {3, -1, 4, 5}, enters[] = {1};
+  const motet::isize of_one[] = {0, 4};
+  part.part = {true, {own, {1, 0, of_one}}, enters, 1};
+  const staged_input<of_fan, placed_tokens> cut(part);
+  CHECK(is_brought(own, cut.here.part.words.ids, 4));
+  CHECK(is_brought(enters, cut.here.part.places, 1));
+  CHECK(cut.here.places_here() == cut.here.part.places);
 }

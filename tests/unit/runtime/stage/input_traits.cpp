@@ -6,8 +6,12 @@
 #include <motet/runtime/stage/random_input.hpp>
 
 #include <unit/runtime/small_model.hpp>
+#include <unit/runtime/small_sight.hpp>
+#include <unit/runtime/small_talk.hpp>
 
 #include <doctest/doctest.h>
+
+#include "staged_input.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -62,4 +66,40 @@ TEST_CASE("sounds are cut where they end, and the first with a number that is no
   const sounds turned = room.of(all, {3, 0, 2, 1});
   CHECK(std::equal(turned.features, turned.features + 6, all.features + 18));
   CHECK(std::equal(turned.features + 18, turned.features + 24, all.features + 6));
+}
+
+TEST_CASE("words, their labels and the pictures among them are read where they were brought to") {
+  const small_text text(5);
+  using said = input_traits<small_talk, tokens>;
+  using asked = input_traits<small_talk>;
+  const labelled_tokens all = text.get();
+  const motet::isize rows = all.seq.rows();
+  const staged_input<said, tokens> words(all);
+  CHECK(is_brought(all.ids, words.here.ids, rows));
+  CHECK(words.here.seq.offsets == all.seq.offsets);
+  const staged_input<asked, labelled_tokens> labels(all);
+  CHECK(is_brought(all.ids, labels.here.ids, rows));
+  CHECK(is_brought(all.targets, labels.here.targets, rows));
+  CHECK(labels.here.share == all.share);
+
+  using seen = input_traits<small_sight>;
+  const small_seen_text shown(6, 3);
+  const pictured_tokens pictured = shown.get();
+  REQUIRE(pictured.seen.samples > 0);
+  const staged_input<seen, pictured_tokens> staged(pictured);
+  CHECK(is_brought(pictured.ids, staged.here.ids, pictured.seq.rows()));
+  CHECK(is_brought(pictured.places, staged.here.places, static_cast<motet::isize>(shown.places.size())));
+  CHECK(is_brought(pictured.seen.pixels, staged.here.seen.pixels,
+                   static_cast<motet::isize>(shown.pixels.size())));
+  CHECK(seen::unknown(staged.here).empty());
+  // They are other words at another place, of the same shape.
+  CHECK(seen::same(pictured, pictured));
+  CHECK_FALSE(seen::same(pictured, staged.here));
+  const auto shape = [](const pictured_tokens& of) {
+    std::vector<motet::isize> found;
+    seen::shape(of, found);
+    return found;
+  };
+  CHECK(shape(staged.here) == shape(pictured));
+  CHECK(shape(small_seen_text(5, 3).get()) != shape(pictured));
 }

@@ -54,6 +54,16 @@ TEST_CASE("a loss's table finds what the loss finds") {
   const auto& table = table_of_model<both<info_nce>, cpu::context, fp32>;
   CHECK(table.losses[0].tells);
   CHECK_FALSE((table_of_model<both<pairwise_sigmoid>, cpu::context, fp32>.losses[0].tells));
+  // The compiler made it; what a program makes has the same calls.
+  const auto made = detail::make_loss_table<info_nce, false, cpu::context, fp32>();
+  CHECK(made.tells);
+  CHECK((made.pair == table.losses[0].pair));
+  CHECK((made.tell == table.losses[0].tell));
+  CHECK((made.part == table.losses[0].part));
+  CHECK((made.sum == nullptr));
+  const auto own = detail::make_loss_table<next_token, true, cpu::context, fp32>();
+  CHECK((own.sum != nullptr));
+  CHECK((own.pair == nullptr));
   std::vector<float> a(5 * 4), b(a), da(a), db(a), ea(a), eb(a);
   const random_stream draw(2, "rows");
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -6,6 +6,8 @@
 #include <motet/schedule/write/gpipe.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>
 
+#include <unit/runtime/small_edges.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace motet;
@@ -87,4 +89,49 @@ TEST_CASE("a microbatch runs forward again on all stages or on none") {
                        doctest::Contains("microbatch 0 of module 0 runs forward again on stage 1 and not"),
                        error);
   CHECK(program_for<both>(batch_sync::write({{{2, 4, 4, 1}, {2, 4, 4, 0}}, 2}), true).ranks() == 4);
+}
+
+TEST_CASE("degrees of a module divide what the program gives it") {
+  const program of = program_for<both>(two(), true);
+  const std::vector<module_choice> none, tensor{{.tensor = 2}}, experts{{}, {.experts = 2}};
+  CHECK(tensor_degrees_of(of, none, 2) == std::vector<std::int32_t>{1, 1});
+  CHECK(expert_degrees_of(of, none, 2) == std::vector<std::int32_t>{1, 1});
+  CHECK_THROWS_WITH_AS(
+      tensor_degrees_of(of, tensor, 2),
+      doctest::Contains("left has 1 shards in the program, tensor degree 2 must divide them"), error);
+  CHECK_THROWS_WITH_AS(
+      expert_degrees_of(of, experts, 2),
+      doctest::Contains("right has 1 replicas in the program, of which 2 cannot share experts"), error);
+}
+
+TEST_CASE("who feeds whom, and where gradients go on, agrees") {
+  // An eye, the glue behind it and a language model.
+  const auto three = [](bool eye, bool talk) {
+    score out;
+    for (int k = 0; k < 3; ++k) {
+      voice made;
+      made.module = k;
+      made.join = k == 2 ? 0 : -1;
+      made.learns = k == 0 ? eye : k == 1 || talk;
+      made.fixed = k == 2 && made.learns && !eye;
+      out.add(made, [](int) { return 0; });
+    }
+    return out;
+  };
+  using whole = small_fed_speech<>;
+  using glue_learns = small_fed_speech<true, true>;
+  score fed = three(true, true);
+  CHECK_THROWS_WITH_AS(program_for<whole>(fed, true),
+                       doctest::Contains("eye does not feed glue in the program"), error);
+  fed.feed(0, 2);
+  CHECK_THROWS_WITH_AS(program_for<whole>(fed, true),
+                       doctest::Contains("eye feeds talk in the program, and the model has no such edge"),
+                       error);
+  // The glue alone learns, by what comes back through a language model that stays as it is.
+  CHECK_THROWS_WITH_AS(program_for<glue_learns>(three(false, false), true),
+                       doctest::Contains("talk passes gradients on in the model and does not in the program"),
+                       error);
+  score back = three(false, true);
+  CHECK_THROWS_WITH_AS(program_for<glue_learns>(back, true),
+                       doctest::Contains("eye does not feed glue in the program"), error);
 }

@@ -99,6 +99,23 @@ TEST_CASE("of a shared microbatch a rank keeps its own rows at the boundaries, a
   CHECK(two.slot < one.slot);
 }
 
+TEST_CASE("what backward makes again is neither split nor offloaded") {
+  stage_position where = at({0, 4});
+  CHECK_NOTHROW(require_kept(where, 2, "ear"));
+  where.remade = true;
+  CHECK_NOTHROW(require_kept(where, 2, "ear"));
+  where.offloaded = 3;
+  CHECK_THROWS_WITH_AS(
+      require_kept(where, 2, "ear"),
+      doctest::Contains("stage 2 of ear makes again what backward needs, and the program offloads it"),
+      error);
+  where.splits = true;
+  CHECK_THROWS_WITH_AS(
+      require_kept(where, 2, "ear"),
+      doctest::Contains("stage 2 of ear makes again what backward needs, and the schedule splits backward"),
+      error);
+}
+
 TEST_CASE("what does not learn keeps nothing") {
   stage_position where = at({0, 4});
   where.learns = false;
