@@ -6,6 +6,8 @@
 #include <fuzz/data_targets.hpp>
 #include <fuzz/mutate.hpp>
 
+#include <set>
+
 using namespace motet;
 using tokens = std::vector<tokenizer::token>;
 
@@ -178,6 +180,24 @@ TEST_CASE("what is not known here is named") {
   says(replaced(bytes, R"("type": "BPE",)", R"("type": "BPE", "end_of_word_suffix": "</w>",)"),
        "end_of_word_suffix");
   says(replaced(bytes, "[\"a\", \"b\"]", "[\"a\", \"x y\"]"), "which is no token");
+  says(replaced(bytes, "[\"a\", \"b\"]", "[\"a\", \"b\", \"a\"]"), "a merge has 3 parts");
+  says(replaced(bytes, "\"ab\": 256", "\"ab\": 99999999"), "the number 99999999 of \"ab\" is beyond the end");
+  says(replaced(bytes, R"({"type": "NFC"})",
+                R"({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})"),
+       "it is of bytes and has SentencePiece's letter for spaces as well");
+  says(of_characters(R"("normalizer": null, "pre_tokenizer": {"type": "Metaspace", "replacement": "_"})"),
+       "the one of SentencePiece's letter");
+}
+
+TEST_CASE("each byte has a letter of its own, which is itself where it prints") {
+  const detail::byte_letters made;
+  std::set<std::uint32_t> letters;
+  for (std::size_t byte = 0; byte < 256; ++byte) letters.insert(made.point[byte]);
+  CHECK(letters.size() == 256);
+  CHECK(made.point['!'] == '!');
+  CHECK(made.point[0xff] == 0xff);
+  CHECK(made.point[' '] == 0x120);
+  CHECK(made.point['\n'] == 0x10a);
 }
 
 TEST_CASE("mutations are read or refused") {

@@ -15,6 +15,9 @@ TEST_CASE("a mapped file shows the bytes of the file") {
   motet::mapped_file moved = std::move(file);
   CHECK(moved.text() == std::string_view("ab\0c", 4));
   CHECK(file.bytes().empty());
+  motet::write_file(folder / "other", std::string_view("other"));
+  moved = motet::mapped_file(folder / "other");
+  CHECK(moved.text() == "other");
   motet::write_file(folder / "none", "");
   CHECK(motet::mapped_file(folder / "none").bytes().empty());
 }

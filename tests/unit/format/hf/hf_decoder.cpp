@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/format/hf/hf_decoder.hpp>
+
+#include <unit/format/scratch.hpp>
 
 #include <doctest/doctest.h>
 
@@ -91,6 +94,18 @@ TEST_CASE("what no net here computes is refused by name") {
     CHECK(contains(said, part));
     CHECK(contains(said, "[MT-F13]"));
   }
+}
+
+TEST_CASE("a folder of a model is read by its config.json, which errors name") {
+  const scratch folder;
+  motet::write_file(folder / "config.json",
+                    std::string_view(R"({"model_type": "qwen2", "hidden_size": 1024})"));
+  CHECK(motet::read_hf_model_type(folder.path()) == "qwen2");
+  CHECK(read_hf_decoder_config(folder.path()).width == 1024);
+  motet::write_file(folder / "config.json",
+                    std::string_view(R"({"model_type": "llama", "hidden_size": -1})"));
+  const std::string name = (folder / "config.json").string();
+  CHECK_THROWS_WITH_AS(read_hf_decoder_config(folder.path()), doctest::Contains(name.c_str()), motet::error);
 }
 
 TEST_CASE("the kind of a model is read without the rest") {

@@ -37,6 +37,9 @@ TEST_CASE("a decoder becomes the family that has its biases and norms, and is th
     other.rotary *= 2;
     CHECK_FALSE(motet::same_net(other, description.at("modules").items()[0].at("net")));
     other = again;
+    other.factor *= 2;
+    CHECK_FALSE(motet::same_net(other, description.at("modules").items()[0].at("net")));
+    other = again;
     other.tied = !again.tied;
     CHECK_FALSE(motet::same_net(other, description.at("modules").items()[0].at("net")));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/format/hf/hf_whisper.hpp>
 
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/format/tensors/safetensors_write.hpp>
 
 #include <unit/format/scratch.hpp>
@@ -133,4 +134,13 @@ TEST_CASE("positions that are no sines and cosines are refused") {
   CHECK(contains(
       said([](motet::isize t, motet::isize c) { return sines(t, c) + (t == 1 && c == 2 ? 0.1f : 0.0f); }),
       "is not the sines and cosines that Whisper begins with: row 1, column 2 is 0.64"));
+}
+
+TEST_CASE("a folder of a model is read by its config.json, which errors name") {
+  const scratch folder;
+  write_file(folder / "config.json", std::string_view(small));
+  CHECK(read_hf_whisper_config(folder.path()).vocabulary == 7);
+  write_file(folder / "config.json", std::string_view("{}"));
+  const std::string name = (folder / "config.json").string();
+  CHECK(refusal([&] { read_hf_whisper_config(folder.path()); }).find(name) != std::string::npos);
 }

@@ -126,3 +126,20 @@ TEST_CASE("elements need no alignment, shapes must agree") {
   motet::copy_elements(motet::stored_tensor{"none", motet::dtype::f32, {0}, {}},
                        static_cast<float*>(nullptr));
 }
+
+TEST_CASE("integers of every width are read as they are, and refused where they do not fit") {
+  std::vector<std::int64_t> out(2);
+  const auto read = [&](const motet::stored_tensor& from) {
+    motet::copy_elements(from, out.data());
+    return out;
+  };
+  CHECK(read(stored<std::int8_t>(motet::dtype::i8, {-128, 127})) == std::vector<std::int64_t>{-128, 127});
+  CHECK(read(stored<std::uint16_t>(motet::dtype::u16, {0, 65535})) == std::vector<std::int64_t>{0, 65535});
+  CHECK(read(stored<std::int16_t>(motet::dtype::i16, {-32768, 5})) == std::vector<std::int64_t>{-32768, 5});
+  CHECK(read(stored<std::uint32_t>(motet::dtype::u32, {1, 4294967295})) ==
+        std::vector<std::int64_t>{1, 4294967295});
+  CHECK(read(stored<std::uint64_t>(motet::dtype::u64, {2, 1ull << 62})) ==
+        std::vector<std::int64_t>{2, 1ll << 62});
+  CHECK_THROWS_WITH_AS(read(stored<std::uint64_t>(motet::dtype::u64, {2, 1ull << 63})),
+                       doctest::Contains("holds 9223372036854775808, which does not fit"), motet::error);
+}

@@ -88,3 +88,35 @@ TEST_CASE("modules on nodes of their own are replicated jobs of their own") {
   CHECK(pods[0].name.size() <= 16);
   CHECK(pods[0].name != pods[2].name);
 }
+
+TEST_CASE("Kubernetes reads the queues, each job that is there, and all states of the check") {
+  const jobs_here on = small_jobs();
+  decided_here got(on, 3 * 3600.0);
+  const kueue_rules rules{{2, 3}, ""};
+  decided_job& lost = got.decided.jobs.back();
+  lost.status = job_status::dropped;
+  decided_job& runs = *std::find_if(got.decided.jobs.begin(), got.decided.jobs.end(),
+                                    [](const decided_job& each) { return each.runs(); });
+  runs.plan = "plans/a.json";
+  got.decided.plans.push_back({runs.plan, "{\"own\": 1}\n"});
+  const std::vector<emitted_file> files = kueue_files(got.decided, on.cluster, got.site, rules);
+  const auto has = [&](const std::string& path) {
+    return std::any_of(files.begin(), files.end(),
+                       [&](const emitted_file& each) { return each.path == path; });
+  };
+  CHECK(read_json(text_of(files, "queues.json")) == kueue_queues(on.cluster, got.site));
+  const json checks = read_json(text_of(files, "admission.json"));
+  REQUIRE(checks.at("workloads").items().size() == got.decided.jobs.size());
+  const json& last = checks.at("workloads").items().back().at("admissionCheck");
+  CHECK(last.at("state").string() == "Rejected");
+  CHECK(last.at("message").string().starts_with("it does not run on "));
+  for (const decided_job& each : got.decided.jobs)
+    CHECK(has("jobs/" + kube_name(each.id) + ".json") == (each.status != job_status::dropped));
+  CHECK(read_json(text_of(files, "jobs/" + kube_name(runs.id) + ".json"))
+            .at("items")
+            .items()[0]
+            .at("data")
+            .at("plan.json")
+            .string() == "{\"own\": 1}\n");
+  CHECK(text_of(files, "submit.sh").find("kubectl apply -f queues.json\n") != std::string::npos);
+}

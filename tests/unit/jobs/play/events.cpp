@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 using namespace motet;
 
 namespace {
@@ -223,5 +225,23 @@ TEST_CASE("under failures every policy loses no job, and all that can end do") {
       CHECK(got.unfinished.empty() == all);
       CHECK((all || name.starts_with("elasticflow") || name == "gavel" || name == "sia"));
     });
+  }
+}
+
+TEST_CASE("who had which devices, and when, is kept where it is asked for") {
+  const jobs_here on = small_jobs();
+  job_world world(on.cluster, on.trace, on.times, on.memory, {});
+  fcfs_policy policy;
+  event_rules rules;
+  rules.until = 3 * 3600.0;
+  rules.record = true;
+  const job_outcome found = event_player(world, rules).play(policy);
+  REQUIRE_FALSE(found.spans.empty());
+  // No device has two jobs at a time.
+  std::map<std::int32_t, double> free_from;
+  for (const auto& each : found.spans) {
+    CHECK(each.from >= free_from[each.device]);
+    CHECK((each.to < 0 || each.to >= each.from));
+    free_from[each.device] = each.to < 0 ? rules.until : each.to;
   }
 }

@@ -3,6 +3,8 @@
 
 #include <motet/jobs/watch/job_watch.hpp>
 
+#include <unit/format/scratch.hpp>
+
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -43,6 +45,42 @@ std::vector<std::string> lines_of(const jobs_here& on) {
   return out;
 }
 }  // namespace
+
+TEST_CASE("lines that are too long, or tell another time than is asked, change nothing and are told") {
+  const jobs_here on = small_jobs();
+  const job_site site = usual_site(on.cluster);
+  std::vector<std::string> lines = lines_of(on);
+  const auto refused = [&](watch_clock clock, const std::string& text, bool cut) {
+    job_world world(on.cluster, on.times, on.memory, {});
+    const scratch folder;
+    job_watch watch(folder.path(), world, site, live_policy_of({.policy = "motet"}),
+                    json{{"policy", "motet"}}, {clock, 0, 1 << 20});
+    const std::string why = watch.take({text, "a.events", 7, text.size(), cut}, 0).refused;
+    CHECK(watch.lines_taken() == 0);
+    CHECK(watch.live().world().jobs.empty());
+    return why;
+  };
+  const auto says = [](const std::string& why, const char* what) {
+    CHECK_MESSAGE(why.find(what) != std::string::npos, why);
+  };
+  says(refused(watch_clock::lines, lines[0], true), "7 is longer than ");
+  says(refused(watch_clock::wall, lines[0], false), "7: has a \"time\", which the wall's clock tells here");
+  std::string timeless = lines[0];
+  const std::size_t at = timeless.find("\"time\"");
+  timeless.erase(at, timeless.find(',', at) + 1 - at);
+  says(refused(watch_clock::lines, timeless, false), "7: has no \"time\", which lines tell here");
+}
+
+TEST_CASE("a watch goes on with what it began with, or not at all") {
+  const jobs_here on = small_jobs();
+  const job_site site = usual_site(on.cluster);
+  const scratch folder;
+  { const watching first(folder.path(), on, site, 1 << 20); }
+  job_world world(on.cluster, on.times, on.memory, {});
+  CHECK_THROWS_WITH_AS(job_watch(folder.path(), world, site, live_policy_of({.policy = "motet"}),
+                                 json{{"policy", "fcfs"}}, {watch_clock::lines, 0, 1 << 20}),
+                       doctest::Contains("it began with policy \"motet\", got \"fcfs\""), error);
+}
 
 TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
   const jobs_here on = small_jobs();
