@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-// Configs of nets that check() refuses, and the numbers that it says of each. The compiler asks it of a net that is written down, a program
-// of one that it reads, so a table of these is asked of both:
+// Configs of nets that check() refuses, and the numbers that it says of each. The compiler asks it of a net
+// that is written down, a program of one that it reads, so a table of these is asked of both:
 //   constexpr refused<vit_config> wrong[] = {{{.layers = 0}, reason::not_positive, 0, 1}};
 //   static_assert(are_refused(wrong));
 //   TEST_CASE("...") { check_refused(wrong); }

@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
-// An input as a device has it that reads from memory of its own: each list that is brought there fits in the bytes that were foretold, and
-// begins where its numbers may.
+// An input as a device has it that reads from memory of its own: each list that is brought there fits in the
+// bytes that were foretold, and begins where its numbers may.
 template <class Traits, class Input>
 struct staged_input {
   std::vector<std::byte> room;

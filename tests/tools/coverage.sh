@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # coverage.sh [PROGRAM...]: which lines of include/ the unit tests run, all of them or those of these test programs, such as tests.schedule.1. The table goes
 # to build/coverage/lines.txt, its last line to stdout. Status 77 without clang 16 and its tools. Emulated GPUs are left out, as they need g++.
+# Counters lie in the file that a process writes, so those of one that ends by a signal, or without destructors, count as well (docs/decisions/0179).
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tools/packages.sh

@@ -130,8 +130,8 @@ told found_by_losses(const std::array<detail::loss_facts, Losses>& losses) {
 
 }  // namespace
 
-// The compiler asks the same function, and says no more than the first sentence of what it finds: each rule has a test in
-// must_fail/model. These are all that edges can break, with the module that each is told of.
+// The compiler asks the same function, and says no more than the first sentence of what it finds: each rule
+// has a test in must_fail/model. These are all that edges can break, with the module that each is told of.
 TEST_CASE("what is wrong with edges is told of the module where it is") {
   const told good{reason::none, {}, 0, 0};
   using eye_and_lens = std::array<ends, 3>;
@@ -201,7 +201,8 @@ TEST_CASE("an edge has its number at both ends, and rows pass to who says how ma
   CHECK_EQ(detail::end_of_rows<facts>(1, path, {false, true, true, false}), 3);
   CHECK_EQ(detail::end_of_rows<facts>(1, path, {false, true, false, false}), 2);
   CHECK_EQ(detail::end_of_rows<facts>(0, path, {false, true, true, false}), 0);
-  // Modules through which all passes may be a circle, which check_graph tells; the way through them ends all the same.
+  // Modules through which all passes may be a circle, which check_graph tells; the way through them ends all
+  // the same.
   const std::array<edge_ends, 3> circle{{{0, 1}, {1, 2}, {2, 1}}};
   CHECK_EQ(detail::end_of_rows<facts>(1, circle, {false, true, true, false}), 1);
 }

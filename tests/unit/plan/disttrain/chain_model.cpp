@@ -44,8 +44,8 @@ TEST_CASE("parts that a program makes are those of the models that are known") {
   CHECK(same(detail::vit_huge(), small.parts[0]));
   CHECK(same(detail::language_part(32, 4096, 11008, 4096), small.parts[chain_model::middle]));
   CHECK(same(detail::diffusion_part(false), small.parts[2]));
-  // ViT-Huge has 632 million parameters, Llama 2 of this size 6.7 billion beside its tables, and pictures of twice the side take four
-  // times as many rows or more.
+  // ViT-Huge has 632 million parameters, Llama 2 of this size 6.7 billion beside its tables, and pictures of
+  // twice the side take four times as many rows or more.
   CHECK(detail::vit_huge().parameters == doctest::Approx(632e6).epsilon(0.01));
   CHECK(detail::language_part(32, 4096, 11008, 4096).parameters - 2 * 128256.0 * 4096 ==
         doctest::Approx(6.5e9).epsilon(0.02));
