@@ -176,11 +176,11 @@ kept_before=$(kept)
 # answers alone are asked, for less.
 sanitizing=$(instrumenting address,undefined)
 racing=$(instrumenting thread)
-tests=ALL emulated=OFF as_one=20
-if [ -n "$sanitizing" ]; then tests=OPTIMISED emulated=ON as_one=100; fi
 # The more files of tests are compiled as one, the less they take in all; clang wants 4 GB for all of several floors, and nvcc runs beside it.
-together=100
-if [ -n "$clang" ] && [ "$sanitizing" = "$clang" ] && awk '/^MemTotal:/ { exit $2 < 12e6 }' /proc/meminfo 2>/dev/null; then together=1000; fi
+as_one=100
+if [ -n "$clang" ] && [ "$sanitizing" = "$clang" ] && awk '/^MemTotal:/ { exit $2 < 12e6 }' /proc/meminfo 2>/dev/null; then as_one=1000; fi
+tests=OPTIMISED emulated=ON
+if [ -z "$sanitizing" ]; then tests=ALL emulated=OFF as_one=20; fi
 
 say "release: programs, packages, headers, kernels, emulated GPUs, whole plans"
 released=
@@ -234,7 +234,7 @@ built=0 not_built=1 not_configured=2
 build_the_rest() {
   patiently="nice -n 19"
   sanitize=$not_configured tsan=$not_configured cuda=$not_configured
-  if [ -n "$sanitizing" ] && configure sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=$together \
+  if [ -n "$sanitizing" ] && configure sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=$as_one \
     -DMOTET_SEES_RACES="${racing:+ON}"; then
     sanitize=$built
   fi
@@ -254,7 +254,7 @@ build_the_rest() {
   fi
   if [ -n "$racing" ]; then
     # What warns there warned before.
-    if configure tsan -DCMAKE_CXX_COMPILER="$racing" -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0 -w" -DMOTET_GROUP_SIZE=$together; then
+    if configure tsan -DCMAKE_CXX_COMPILER="$racing" -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0 -w" -DMOTET_GROUP_SIZE=$as_one; then
       if build tsan tsan "$jobs" --target thread_tests; then tsan=$built; else tsan=$not_built; fi
     fi
     echo $tsan >&3
