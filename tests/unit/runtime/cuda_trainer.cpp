@@ -94,7 +94,7 @@ both_courses compare(const trainer_options& how, const std::vector<small_batch>&
   }
   CHECK(apart(found[1].losses, right.losses) < close);
   CHECK(apart(found[1].norms, right.norms) < 50 * close);
-  CHECK(apart({found[1].norms[0]}, {right.norms[0]}) < (std::is_same_v<Numbers, fp32> ? 0.1 : 0.5) * close);
+  CHECK(apart({found[1].norms[0]}, {right.norms[0]}) < (std::is_same_v<Numbers, fp32> ? 0.1 : 0.25) * close);
   CHECK(right.losses.back() < right.losses.front());
   CHECK(std::ranges::equal(found[0].losses, std::span(found[1].losses).first(found[0].losses.size())));
   CHECK(std::ranges::equal(found[0].norms, std::span(found[1].norms).first(found[0].norms.size())));
@@ -120,8 +120,9 @@ TEST_CASE("fifty small steps with captions of equal and unequal length, in fp32,
   for (small_batch& each : batches(6, 2, true)) from.push_back(std::move(each));
   constexpr double rate = 3e-4;
   const course right = compare<small_model>({.batch = 6}, from, 50, 1e-4, records(50, 3), rate).cpu;
-  // A GPU rounds what products read, as processors with instructions for bf16 do; others read it as it is.
-  const double close = cpu::current_kernel() >= cpu::kernel_kind::avx512_bf16 ? 5e-2 : 1e-1;
+  // Whether a processor rounds what products read, as a GPU does, or reads it as it is, decides little: with
+  // the instruction sets of one machine losses are apart by 0.027 to 0.069, with those that round by 0.050.
+  constexpr double close = 0.1;
   const course in_bf16 =
       compare<small_model, mixed_bf16>({.batch = 6}, from, 50, close, records(50, 3), rate).gpu;
 
