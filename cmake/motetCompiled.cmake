@@ -6,7 +6,8 @@ set(MOTET_COMPUTING_FLAGS "" CACHE STRING "Flags of what computes for long: kern
 
 # motet_add_compiled(<name> <include folder>): static libraries of what is compiled once for all files that link it: <name> has the kernels of towers,
 # <name>_ranks what trains a model on ranks, whatever the model, and what brings it data. Each is made only when something links it. motet::trainer is
-# both: what a program that trains says. <name>_run, motet::run, has the program around it as well (run_program).
+# both: what a program that trains says. <name>_run, motet::run, has the program around it as well (run_program). <name>_planner, motet::planner, has searches
+# for plans and what schedules jobs by them, and needs none of the others.
 function(motet_add_compiled name include)
   # A project that finds the package gets no kind of build by itself.
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND NOT "${CMAKE_CXX_FLAGS} ${MOTET_COMPUTING_FLAGS}" MATCHES "-O")
@@ -56,4 +57,9 @@ function(motet_add_compiled name include)
   target_link_libraries(${name}_run PUBLIC ${name}_ranks)
   target_compile_definitions(${name}_run INTERFACE MOTET_COMPILED_RUN=1)
   add_library(motet::run ALIAS ${name}_run)
+
+  add_library(${name}_planner STATIC EXCLUDE_FROM_ALL ${include}/motet/jobs/compiled/planner.cpp)
+  target_link_libraries(${name}_planner PUBLIC motet::motet)
+  target_compile_definitions(${name}_planner INTERFACE MOTET_COMPILED_PLANNER=1)
+  add_library(motet::planner ALIAS ${name}_planner)
 endfunction()

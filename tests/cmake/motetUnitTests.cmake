@@ -102,6 +102,13 @@ function(motet_less_undefined target)
   endif()
 endfunction()
 
+# motet_search_compiled(<target>): its searches are those of motet::planner, and so is all that they call, though its own files, which are not optimised, have
+# some of that as well: of functions that two files have, the linker takes the first.
+function(motet_search_compiled target)
+  target_link_libraries(${target} PRIVATE motet::planner)
+  target_link_options(${target} PRIVATE "LINKER:--whole-archive,$<TARGET_FILE:motet_compiled_planner>,--no-whole-archive")
+endfunction()
+
 # motet_sees_races(<variable>): whether programs under the thread sanitizer start here, so that a whole run has them as well.
 function(motet_sees_races variable)
   include(CheckCXXSourceRuns)
@@ -162,7 +169,7 @@ function(motet_test_group name kind)
       target_link_options(${name} PRIVATE ${sanitizers})
       set_property(SOURCE ${made} APPEND PROPERTY COMPILE_OPTIONS -Wno-error)  # see below
     endif()
-  elseif(kind MATCHES "\\.bare")
+  elseif(kind MATCHES "\\.bare" AND NOT MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
     target_compile_options(${name} PRIVATE -O1 -fno-sanitize=all)
   elseif(kind MATCHES "^kernels")
     target_compile_options(${name} PRIVATE $<IF:$<CONFIG:Debug>,-O1,-O3>)
@@ -171,6 +178,9 @@ function(motet_test_group name kind)
     target_compile_options(${name} PRIVATE -O0)
     if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
       motet_by_clang(${name})
+    endif()
+    if(kind MATCHES "\\.bare")
+      motet_search_compiled(${name})
     endif()
   endif()
   if(NOT kind MATCHES "^plain" AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -293,9 +303,14 @@ function(motet_unit_tests)
   # What steers takes longer to compile than it runs; and models of one program, which include and instantiate much the same, are compiled as one.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
     foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_vlm generate train_pipeline profile draw embed export_hf import_hf
-                     compare_runs pack produce schedule_explorer)
+                     compare_runs pack produce schedule_explorer plan_cluster schedule_jobs bench_plan)
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
+      endif()
+    endforeach()
+    foreach(searches IN ITEMS plan_cluster schedule_jobs)
+      if(TARGET ${searches})
+        motet_search_compiled(${searches})
       endif()
     endforeach()
     # What reads data computes for long: pictures are resized, sounds heard, files checked.

@@ -31,7 +31,7 @@
 #endif
 
 // Stands before a body outside of its class that files of compiled/ may have for all others, as docs/start.md
-// says: they define it as nothing.
+// says: they define it so that the body is kept, called there or not.
 #if !defined(MOTET_BODY)
 #define MOTET_BODY inline
 #endif

@@ -101,7 +101,10 @@ void with_policy(const policy_question& of, Use use) {
 }
 
 // Plays the jobs of a world by the named policy; the world is left as it is at the end.
-inline policy_answer play_policy(const policy_question& of, job_world& world) {
+policy_answer play_policy(const policy_question& of, job_world& world);
+
+#if !defined(MOTET_COMPILED_PLANNER)
+MOTET_BODY policy_answer play_policy(const policy_question& of, job_world& world) {
   require_policy(of);
   const auto leaves_out = [&](std::string_view part) {
     return std::find(of.without.begin(), of.without.end(), part) != of.without.end();
@@ -142,6 +145,7 @@ inline policy_answer play_policy(const policy_question& of, job_world& world) {
   });
   return out;
 }
+#endif
 
 // Plays a trace by the named policy. In rounds, or where it is asked for, changes cost what the evaluation of
 // Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600.

@@ -24,7 +24,10 @@ struct live_policy {
   std::function<json()> keep;
   std::function<void(const json&)> read_back;
 };
-inline live_policy live_policy_of(const policy_question& asked) {
+live_policy live_policy_of(const policy_question& asked);
+
+#if !defined(MOTET_COMPILED_PLANNER)
+MOTET_BODY live_policy live_policy_of(const policy_question& asked) {
   live_policy out;
   with_policy(asked, [&](auto chosen) {
     auto policy = std::make_shared<decltype(chosen)>(std::move(chosen));
@@ -40,6 +43,7 @@ inline live_policy live_policy_of(const policy_question& asked) {
   });
   return out;
 }
+#endif
 
 enum class job_change_kind : std::uint8_t { stop, move, start, drop };
 struct job_change {

@@ -35,8 +35,16 @@ struct cell_row {
 };
 
 // One cell. `wires` has the groups of the cell.
-inline cell_row price_cell(const model_shape& model, const cluster_facts& kind, isize samples,
-                           const job_cell& cell, const comm_table& wires, const cell_options& options = {}) {
+cell_row price_cell(const model_shape& model, const cluster_facts& kind, isize samples, const job_cell& cell,
+                    const comm_table& wires, const cell_options& options = {});
+
+// All cells of a job on a cluster, by kinds of its devices, then by devices, then by stages.
+std::vector<cell_row> search_cells(const model_shape& model, const cluster_facts& on, isize samples,
+                                   const cell_options& options = {});
+
+#if !defined(MOTET_COMPILED_PLANNER)
+MOTET_BODY cell_row price_cell(const model_shape& model, const cluster_facts& kind, isize samples,
+                               const job_cell& cell, const comm_table& wires, const cell_options& options) {
   cell_row out;
   out.cell = cell;
   cell_rules rules = options.rules;
@@ -54,9 +62,8 @@ inline cell_row price_cell(const model_shape& model, const cluster_facts& kind, 
   return out;
 }
 
-// All cells of a job on a cluster, by kinds of its devices, then by devices, then by stages.
-inline std::vector<cell_row> search_cells(const model_shape& model, const cluster_facts& on, isize samples,
-                                          const cell_options& options = {}) {
+MOTET_BODY std::vector<cell_row> search_cells(const model_shape& model, const cluster_facts& on,
+                                              isize samples, const cell_options& options) {
   std::vector<cell_row> out;
   for (std::int32_t number = 0; number < on.kinds(); ++number) {
     const cluster_facts kind = of_kinds(on, 1u << number);
@@ -70,6 +77,7 @@ inline std::vector<cell_row> search_cells(const model_shape& model, const cluste
   }
   return out;
 }
+#endif
 
 // The row that takes least; null where none runs.
 inline const cell_row* fastest(const std::vector<cell_row>& of) {

@@ -37,6 +37,12 @@ inline degrees distmm_degrees(const tower_outline& of, const cluster_facts& on, 
   return cut;
 }
 
+// Of unlike devices it chooses as if all were the slowest; plans are played on what there is. Throws MT-P85
+// where nothing fits, MT-P86 to MT-P88 for what cannot be asked.
+search_result search_distmm(const model_shape& model, const cluster_facts& on, isize samples,
+                            const search_options& options = {});
+
+#if !defined(MOTET_COMPILED_PLANNER)
 namespace detail {
 
 // One tower with so many replicas, as the balancer sees it.
@@ -247,10 +253,8 @@ inline isize offer_rungs(plan_ranking<>& ranking, const published_question& aske
 
 }  // namespace detail
 
-// Of unlike devices it chooses as if all were the slowest; plans are played on what there is. Throws MT-P85
-// where nothing fits, MT-P86 to MT-P88 for what cannot be asked.
-inline search_result search_distmm(const model_shape& model, const cluster_facts& on, isize samples,
-                                   const search_options& options = {}) {
+MOTET_BODY search_result search_distmm(const model_shape& model, const cluster_facts& on, isize samples,
+                                       const search_options& options) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
   const cluster_facts alike = as_one_kind(on);
@@ -258,5 +262,6 @@ inline search_result search_distmm(const model_shape& model, const cluster_facts
   if (ranking.empty()) detail::refuse_apart(asked, alike, samples);
   return ranking.result(considered);
 }
+#endif
 
 }  // namespace motet

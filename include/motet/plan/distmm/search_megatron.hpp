@@ -6,6 +6,15 @@
 
 namespace motet {
 
+// The baseline of the paper on DistMM, Megatron-LM without a pipeline, which would change the loss: all
+// towers on all ranks, one tensor degree for them all, the smallest that fits their sum, over several nodes
+// if need be; replicas on the rest. Forwards run again for what does not fit. Of unlike devices it chooses as
+// if all were the slowest; plans are played on what there is. Throws MT-P85 where nothing fits, MT-P86 to
+// MT-P88 for what cannot be asked.
+search_result search_megatron(const model_shape& model, const cluster_facts& on, isize samples,
+                              const search_options& options = {});
+
+#if !defined(MOTET_COMPILED_PLANNER)
 namespace detail {
 
 // All towers on all ranks, cut alike; of the microbatches for a loss `kept` run forward once, the others
@@ -92,13 +101,8 @@ inline isize offer_all_monoliths(plan_ranking<>& ranking, const published_questi
 
 }  // namespace detail
 
-// The baseline of the paper on DistMM, Megatron-LM without a pipeline, which would change the loss: all
-// towers on all ranks, one tensor degree for them all, the smallest that fits their sum, over several nodes
-// if need be; replicas on the rest. Forwards run again for what does not fit. Of unlike devices it chooses as
-// if all were the slowest; plans are played on what there is. Throws MT-P85 where nothing fits, MT-P86 to
-// MT-P88 for what cannot be asked.
-inline search_result search_megatron(const model_shape& model, const cluster_facts& on, isize samples,
-                                     const search_options& options = {}) {
+MOTET_BODY search_result search_megatron(const model_shape& model, const cluster_facts& on, isize samples,
+                                         const search_options& options) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
   const cluster_facts alike = as_one_kind(on);
@@ -106,5 +110,6 @@ inline search_result search_megatron(const model_shape& model, const cluster_fac
   if (ranking.empty()) detail::refuse_monolith(asked, alike, samples);
   return ranking.result(considered);
 }
+#endif
 
 }  // namespace motet

@@ -101,7 +101,10 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 // Errors: none of its own.
 // Example:
 //   double best_seconds(const counted_graph& of) { return orchestrate(of).plans.front().seconds; }
-inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
+promised_plans orchestrate(const counted_graph& of, isize played = 200);
+
+#if !defined(MOTET_COMPILED_PLANNER)
+MOTET_BODY promised_plans orchestrate(const counted_graph& of, isize played) {
   promised_plans out;
   std::vector<promised_plan>& all = out.plans;
   // Plans with multiplexed modules or shared experts, and with rows that are cut before the loss.
@@ -143,5 +146,6 @@ inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   std::stable_sort(all.begin(), all.end(), sooner);
   return out;
 }
+#endif
 
 }  // namespace motet

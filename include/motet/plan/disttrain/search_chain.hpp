@@ -262,7 +262,11 @@ class chain_searcher {
 
 // The best plan by these rules for a chain on a cluster, and what it gives with the pictures that samples
 // have: those of one step. Throws MT-P85 where nothing fits.
-inline chain_answer search_chain(chain_search by, const chain_costs& costs, const list<double>& pictures) {
+chain_answer search_chain(chain_search by, const chain_costs& costs, const list<double>& pictures);
+
+#if !defined(MOTET_COMPILED_PLANNER)
+MOTET_BODY chain_answer search_chain(chain_search by, const chain_costs& costs,
+                                     const list<double>& pictures) {
   detail::chain_searcher searcher(costs);
   chain_answer out;
   if (by != chain_search::motet) {
@@ -294,5 +298,6 @@ inline chain_answer search_chain(chain_search by, const chain_costs& costs, cons
   out.considered = searcher.considered();
   return out;
 }
+#endif
 
 }  // namespace motet

@@ -405,7 +405,10 @@ class filled_searcher {
 
 // The best plan by these rules for encoders and a language model on a cluster, and a batch of so many
 // samples. Throws MT-P85 where nothing fits.
-inline filled_answer search_filled(filled_search by, const filled_costs& costs, isize samples) {
+filled_answer search_filled(filled_search by, const filled_costs& costs, isize samples);
+
+#if !defined(MOTET_COMPILED_PLANNER)
+MOTET_BODY filled_answer search_filled(filled_search by, const filled_costs& costs, isize samples) {
   detail::filled_searcher searcher(costs, samples);
   switch (by) {
     case filled_search::optimus: return searcher.optimus();
@@ -415,5 +418,6 @@ inline filled_answer search_filled(filled_search by, const filled_costs& costs, 
   }
   return searcher.motet();
 }
+#endif
 
 }  // namespace motet

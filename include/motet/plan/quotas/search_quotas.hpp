@@ -27,6 +27,21 @@ struct quota_answer {
   quota_found waves;  // waves of such sets, as Spindle has them: the best without shares
 };
 
+// The shortest step with and without shares of devices. On fewer devices a step may be shorter, as sums are:
+// those are tried, too, so more devices never make it longer. Where nothing fits as it is, backward makes
+// again what it reads; where nothing fits then, best.fits is false.
+// Asks for: modules behind those that they come after, 64 at most, and 64 devices at most.
+// Memory: a table of times, and a wave for each set of modules that was looked at.
+// Errors: MT-P101
+// Example:
+//   #include <motet/plan/quotas/quotas_of_towers.hpp>
+//   double gain_of_shares(const model_shape& model, const cluster_facts& on) {
+//     const quota_answer found = search_quotas(quotas_of_towers(model, on, 64));
+//     return found.waves.seconds / found.best.seconds;
+//   }
+quota_answer search_quotas(const quota_question& asked, const quota_options& options = {});
+
+#if !defined(MOTET_COMPILED_PLANNER)
 namespace detail {
 
 class quota_searcher {
@@ -172,19 +187,7 @@ inline void require_quotas(const quota_question& asked) {
 
 }  // namespace detail
 
-// The shortest step with and without shares of devices. On fewer devices a step may be shorter, as sums are:
-// those are tried, too, so more devices never make it longer. Where nothing fits as it is, backward makes
-// again what it reads; where nothing fits then, best.fits is false.
-// Asks for: modules behind those that they come after, 64 at most, and 64 devices at most.
-// Memory: a table of times, and a wave for each set of modules that was looked at.
-// Errors: MT-P101
-// Example:
-//   #include <motet/plan/quotas/quotas_of_towers.hpp>
-//   double gain_of_shares(const model_shape& model, const cluster_facts& on) {
-//     const quota_answer found = search_quotas(quotas_of_towers(model, on, 64));
-//     return found.waves.seconds / found.best.seconds;
-//   }
-inline quota_answer search_quotas(const quota_question& asked, const quota_options& options = {}) {
+MOTET_BODY quota_answer search_quotas(const quota_question& asked, const quota_options& options) {
   detail::require_quotas(asked);
   quota_answer out;
   for (const bool remade : {false, true}) {
@@ -204,5 +207,6 @@ inline quota_answer search_quotas(const quota_question& asked, const quota_optio
   }
   return out;
 }
+#endif
 
 }  // namespace motet

@@ -9,6 +9,22 @@
 
 namespace motet {
 
+// The best plans of a model for a batch of `samples` a step, best first, the first one proven; others differ
+// from it in degrees or in who shares ranks. Equally fast ones: fewer ranks first, then simpler ones. Throws
+// MT-P85 to MT-P89 where there is none.
+// Asks for: towers that check() accepts, a device at least, and a batch that the losses divide.
+// Memory: what the towers take alone at all their degrees, and the plans that may still be best.
+// Errors: MT-P85, MT-P86, MT-P87, MT-P88, MT-P89
+// Example:
+//   #include <motet/plan/describe/cluster_presets.hpp>
+//   #include <motet/plan/describe/model_presets.hpp>
+//   plan best_of_eight() {
+//     return search_plans(find_model("b16")->make(), cluster_named("h100:1"), 4096).plans[0].how;
+//   }
+search_result search_plans(const model_shape& model, const cluster_facts& cluster, isize samples,
+                           const search_options& options = {});
+
+#if !defined(MOTET_COMPILED_PLANNER)
 namespace detail {
 
 class plan_searcher {
@@ -352,22 +368,11 @@ class plan_searcher {
 
 }  // namespace detail
 
-// The best plans of a model for a batch of `samples` a step, best first, the first one proven; others differ
-// from it in degrees or in who shares ranks. Equally fast ones: fewer ranks first, then simpler ones. Throws
-// MT-P85 to MT-P89 where there is none.
-// Asks for: towers that check() accepts, a device at least, and a batch that the losses divide.
-// Memory: what the towers take alone at all their degrees, and the plans that may still be best.
-// Errors: MT-P85, MT-P86, MT-P87, MT-P88, MT-P89
-// Example:
-//   #include <motet/plan/describe/cluster_presets.hpp>
-//   #include <motet/plan/describe/model_presets.hpp>
-//   plan best_of_eight() {
-//     return search_plans(find_model("b16")->make(), cluster_named("h100:1"), 4096).plans[0].how;
-//   }
-inline search_result search_plans(const model_shape& model, const cluster_facts& cluster, isize samples,
-                                  const search_options& options = {}) {
+MOTET_BODY search_result search_plans(const model_shape& model, const cluster_facts& cluster, isize samples,
+                                      const search_options& options) {
   require_question(model, cluster, samples, options);
   return detail::plan_searcher(model, cluster, samples, options).run();
 }
+#endif
 
 }  // namespace motet
