@@ -315,7 +315,7 @@ function(motet_unit_tests)
     endforeach()
     # What reads data computes for long: pictures are resized, sounds heard, files checked.
     set_property(SOURCE ${motet_include}/motet/front/compiled/data.cpp TARGET_DIRECTORY motet_compiled_ranks APPEND PROPERTY COMPILE_OPTIONS -O1)
-    foreach(whole IN ITEMS train_clip_models train_clip train_vlm generate profile draw)
+    foreach(whole IN ITEMS train_clip_models train_clip train_vlm generate profile)
       if(TARGET ${whole})
         set_target_properties(${whole} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
         # By g++ and -O0 no file needs options of its own, which would keep it out.
