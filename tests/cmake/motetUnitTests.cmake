@@ -81,9 +81,9 @@ function(motet_group_kind kind variable)
   set(${variable} ${kind} PARENT_SCOPE)
 endfunction()
 
-# Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised, and where a run builds unit tests twice
-# they stand in the build without sanitizers, as the address sanitizer's allocator alone makes them seven times slower. What a search is made of, and
-# search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
+# Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised, by motet::planner where a run builds unit
+# tests twice, and stand in the build without sanitizers there, as the address sanitizer's allocator alone makes them seven times slower. What a search is
+# made of, and search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
 # and batches between weights, as what trains by them is. Where an encoder lives is two of these searches; what a run asks of orchestrate, and what simulate
 # asks of lanes in gaps, run with the sanitizers as well.
 set(motet_bare
@@ -102,8 +102,8 @@ function(motet_less_undefined target)
   endif()
 endfunction()
 
-# motet_search_compiled(<target>): its searches are those of motet::planner, and so is all that they call, though its own files, which are not optimised, have
-# some of that as well: of functions that two files have, the linker takes the first.
+# motet_search_compiled(<target>): its searches are those of motet::planner, and so is all that they call. Its own files, which are not optimised, have some of
+# that as well, and of functions that two files have the linker takes the first.
 function(motet_search_compiled target)
   target_link_libraries(${target} PRIVATE motet::planner)
   target_link_options(${target} PRIVATE "LINKER:--whole-archive,$<TARGET_FILE:motet_compiled_planner>,--no-whole-archive")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policies of jobs search for plans, so one file has both. Some of what searches need, files for trainers
-// have as well (front/compiled/); a program may link both, so bodies stay inline and are kept all the same.
+// have as well (front/compiled/). A program may link both, so bodies stay inline and are kept all the same.
 #undef MOTET_COMPILED_PLANNER
 #define MOTET_BODY [[gnu::used]] inline
 #include <motet/jobs/watch/live_cluster.hpp>
