@@ -83,8 +83,8 @@ endfunction()
 
 # Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised, by motet::planner where a run builds unit
 # tests twice, and stand in the build without sanitizers there, as the address sanitizer's allocator alone makes them seven times slower. What a search is
-# made of, and search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
-# and batches between weights, as what trains by them is. Where an encoder lives is two of these searches; what a run asks of orchestrate, and what simulate
+# made of, and search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces;
+# and fillings and batches between weights, as what trains by them is. Where an encoder lives is two of these searches; what a run asks of orchestrate, and what simulate
 # asks of lanes in gaps, run with the sanitizers as well.
 set(motet_bare
   jobs/policies/crius jobs/policies/motet_policy jobs/policies/policies jobs/published_rows jobs/watch/kept_state
@@ -376,8 +376,8 @@ function(motet_unit_tests)
       string(REGEX REPLACE "^(meta|strategy|model|tools|support)(/.*)?$" "model" folder ${folder})
       string(REGEX REPLACE "^run$" "front" folder ${folder})
     endif()
-    # All floors of one kind read and instantiate much the same: where memory is enough for it (4 GB), a file of four is a third less. Those that the sanitizers
-    # ask most of (motet_less_undefined) stay by themselves; the thread sanitizer asks all for the same.
+    # All floors of one kind read and instantiate much the same: where memory is enough for it (4 GB), one file of several takes a tenth to a quarter less. Those
+    # that the sanitizers ask most of (motet_less_undefined) stay by themselves; the thread sanitizer asks all for the same.
     if(MOTET_GROUP_SIZE GREATER_EQUAL 1000)
       string(REGEX REPLACE "^(format|model|tensor)$" "data" folder ${folder})
       string(REGEX REPLACE "^(backend|front)(/.*)?$" "runtime" folder ${folder})
