@@ -65,7 +65,7 @@ struct opened_run {
     if (!saved) {
       begin = read_begin(s.begin);
       for (const begin_source& each : begin) sources.emplace_back(each.run);
-    } else if (const json* then = saved->state().is_object() ? saved->state().find("begun") : nullptr) {
+    } else if (const json* then = saved->kept("begun")) {
       begun = *then;
     }
     model = open_session(s, chosen ? &*chosen : nullptr);
@@ -205,9 +205,7 @@ struct opened_run {
     model->require_same(same);
   }
   void require_vocabulary_of(const checkpoint& from) const {
-    // A program of one's own keeps what it likes.
-    if (!folder || !from.state().is_object()) return;
-    const json* then = from.state().find("vocabulary");
+    const json* then = folder ? from.kept("vocabulary") : nullptr;
     if (then != nullptr && then->unsigned_integer() != folder->vocabulary_fingerprint())
       fail(vocabulary_mismatch, (folder->folder() / "tokenizer.json").string() +
                                     " differs from the vocabulary that " + from.path().string() +
@@ -248,8 +246,7 @@ struct opened_run {
     return course;
   }
   const json* saved_place() const {
-    if (!saved) return nullptr;
-    const json* place = saved->state().find("data");
+    const json* place = saved ? saved->kept("data") : nullptr;
     return place != nullptr && place->is_object() ? place : nullptr;
   }
 };

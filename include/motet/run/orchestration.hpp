@@ -385,8 +385,7 @@ inline plan with_pieces_open(plan found) {
 inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* saved, const launched& by,
                                        std::string& told) {
   const list<module_facts> facts = s.trained().facts();
-  const json* const then =
-      saved != nullptr && saved->state().is_object() ? saved->state().find("plan") : nullptr;
+  const json* const then = saved != nullptr ? saved->kept("plan") : nullptr;
   if (then != nullptr) {
     told = "plan      " + saved->path().string() + " has one: " + words_of(read_plan(*then)) + "\n";
     return {saved->path().filename().string(),

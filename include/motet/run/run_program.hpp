@@ -62,7 +62,7 @@ inline std::optional<checkpoint> reopen(run_settings& s, const options& line) {
   // One checkpoint of a run may be named too; the run goes on beside it.
   if (std::filesystem::exists(std::filesystem::path(s.checkpoint) / "index.json"))
     s.checkpoint = (saved.path() / "..").lexically_normal().string();
-  if (const json* settings_then = saved.state().find("settings")) adopt_settings(s, line, *settings_then);
+  if (const json* settings_then = saved.kept("settings")) adopt_settings(s, line, *settings_then);
   return saved;
 }
 

@@ -38,7 +38,7 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
     for (std::size_t k = 1; alone && k < words.size(); ++k) out.say("conduct " + words[k]);
   }
   const auto then = [&](const char* name) -> const json* {
-    return run.saved ? run.saved->state().find(name) : nullptr;
+    return run.saved ? run.saved->kept(name) : nullptr;
   };
   if (const json* had = then("losses"); had != nullptr && had->integer() != run.losses())
     out.say(sentence({"the saved run had ", had->integer(),

@@ -163,6 +163,18 @@ TEST_CASE("a run that is resumed by the name of one checkpoint goes on beside it
   CHECK(holds(found.said, "1 steps of 6 samples; saved in " + to + "/ at the end"));
 }
 
+TEST_CASE("what a program of one's own kept need be no object: a run goes on by its own settings") {
+  const scratch folder;
+  const std::string to = (folder / "kept").string();
+  save_part({to, "scripted/infonce", 4, 0, 1}, {});
+  finish({to, "scripted/infonce", 4, 0, 1}, json(7), {});
+  const ended found =
+      run({"--data", "random", "--checkpoint", to.c_str(), "--resume", "--steps", "5", "--batch", "4"});
+  CHECK(found.status == 0);
+  CHECK(holds(found.said, "resumed after step 4 from " + to + "/step-000004"));
+  CHECK(holds(found.said, "1 steps of 4 samples"));
+}
+
 TEST_CASE("a run of phases: each tells what it is, and all are looked at before the first") {
   const scratch folder;
   const std::string file = (folder / "phases.json").string(), to = (folder / "kept").string();

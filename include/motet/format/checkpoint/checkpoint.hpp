@@ -65,6 +65,10 @@ class checkpoint {
   const std::string& model() const { return index_.model; }
   const std::string& moved_by() const { return index_.optimizer; }  // the name of the optimizer
   const json& state() const { return index_.state; }
+  // What the program kept by this name, if it did; a program of one's own keeps what it likes.
+  const json* kept(std::string_view name) const {
+    return index_.state.is_object() ? index_.state.find(name) : nullptr;
+  }
   const json& description() const { return index_.description; }  // of the nets; see model/describe.hpp
   const std::vector<checkpoint_tensor>& weights() const { return index_.of(tensor_use::weights).tensors; }
   const std::vector<checkpoint_tensor>& optimizer() const { return index_.of(tensor_use::optimizer).tensors; }

@@ -58,6 +58,8 @@ TEST_CASE("everything that was saved is loaded") {
   CHECK(newest.model() == "tiny 0123");
   CHECK(newest.state().at("epoch").integer() == 3);
   CHECK(newest.state().at("rate").number() == 0.1);
+  CHECK(newest.kept("epoch")->integer() == 3);
+  CHECK(newest.kept("age") == nullptr);
   room to;
   newest.load("tiny 0123", to.weights, to.moments);
   CHECK(to.a == a);
