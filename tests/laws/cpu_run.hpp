@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/device/context.hpp>
+#include <motet/backend/exchange/exchanged_pieces.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -44,9 +45,9 @@ class run_memory {
 };
 
 // Runs body(ctx) on every thread of a team: one shared arena of `bytes`, and for each thread a scratch arena
-// of `scratch_bytes`, which is megabytes and filled at its beginning.
-template <class Body>
-void cpu_run(int threads, isize bytes, isize scratch_bytes, Body&& body, cpu::draw_key draws = {}) {
+// of `scratch_bytes`, which is megabytes and filled at its beginning. It is compiled once, whatever the body.
+inline void run_on_team(int threads, isize bytes, isize scratch_bytes, work_ref<cpu::context&> body,
+                        cpu::draw_key draws) {
   cpu::team crew(threads);
   run_memory memory;
   const arena shared = memory.take(bytes, bytes);
@@ -62,6 +63,11 @@ void cpu_run(int threads, isize bytes, isize scratch_bytes, Body&& body, cpu::dr
     ctx.draws = draws;
     body(ctx);
   });
+}
+
+template <class Body>
+void cpu_run(int threads, isize bytes, isize scratch_bytes, Body&& body, cpu::draw_key draws = {}) {
+  run_on_team(threads, bytes, scratch_bytes, work_ref<cpu::context&>(body), draws);
 }
 
 template <class Body>

@@ -64,24 +64,43 @@ inline double allowed_error(const golden_file& file, const std::string& name, co
   return tolerance > 1e-3 && file.has(of_peer) ? std::max(tolerance, file.at(of_peer)[0]) : tolerance;
 }
 
-// Norm-wise relative error of outputs and of every gradient, against PyTorch in float64.
+// A subject's case of a file, and what is asked of its outcome, which no subject's type changes.
+struct golden_case {
+  const golden_file& file;
+  std::string name;
+  std::vector<parameter> list;
+  reals w, g, x, dy;
+  golden_case(const golden_file& from, const std::string& of, std::vector<parameter> parameters, isize size,
+              bool has_x)
+      : file(from),
+        name(of),
+        list(std::move(parameters)),
+        w(file.flat(list, size, name + "/w/")),
+        g(file.flat(list, size, name + "/g/")),
+        x(has_x ? file.at(name + "/x") : reals{}),
+        dy(file.at(name + "/dy")) {}
+
+  // Norm-wise relative error of outputs and of every gradient, against PyTorch in float64.
+  void check(const outcome& got, std::size_t bytes, double tolerance) const {
+    INFO(name << " in numbers of " << bytes << " bytes");
+    CHECK_LE(apart(got.y, file.at(name + "/y")), tolerance);
+    if (!x.empty()) CHECK_LE(apart(got.dx, file.at(name + "/dx")), tolerance);
+    for (const parameter& p : list) {
+      INFO(p.name);
+      CHECK_LE(apart(piece(got.g, p), piece(g, p)), allowed_error(file, name, p, tolerance));
+    }
+    CHECK_LE(apart(got.g, g), tolerance);
+  }
+};
+
 template <class N, class Subject>
 void check_golden_in(const golden_file& file, const std::string& name, const Subject& subject,
                      double tolerance) {
   using L = typename Subject::layer_type;
-  const std::vector<parameter> list = layer::parameters_of<L>();
-  const reals w = file.flat(list, L::parameter_size, name + "/w/"),
-              g = file.flat(list, L::parameter_size, name + "/g/");
-  const reals x = subject.x_size() > 0 ? file.at(name + "/x") : reals{};
-  const outcome got = evaluate<N>(subject, way::whole, 2, w, x, file.at(name + "/dy"), reals(w.size(), 0.0));
-  INFO(name << " in numbers of " << sizeof(typename N::value) << " bytes");
-  CHECK_LE(apart(got.y, file.at(name + "/y")), tolerance);
-  if (!x.empty()) CHECK_LE(apart(got.dx, file.at(name + "/dx")), tolerance);
-  for (const parameter& p : list) {
-    INFO(p.name);
-    CHECK_LE(apart(piece(got.g, p), piece(g, p)), allowed_error(file, name, p, tolerance));
-  }
-  CHECK_LE(apart(got.g, g), tolerance);
+  const golden_case of(file, name, layer::parameters_of<L>(), L::parameter_size, subject.x_size() > 0);
+  const reals none(of.w.size(), 0.0);
+  of.check(evaluate<N>(subject, way::whole, 2, of.w, of.x, of.dy, none), sizeof(typename N::value),
+           tolerance);
 }
 
 template <class Subject>

@@ -48,11 +48,15 @@ struct outcome {
   isize foretold = 0, used = 0;  // peaks of the arena, in the dry run and in the real one
 };
 
+// A subject's run on numbers N, whatever the subject, so that all around it is compiled once for each N.
+template <class N, class T = typename N::stream>
+using run_of = work_ref<cpu::context&, way, weights<N>, const T*, T*, const T*, T*, gradients<N>>;
+
 // Runs a subject on numbers N, in exactly the memory that a dry run asks for. `g` is what the gradient holds
 // before.
-template <class N, class Subject>
-outcome evaluate(const Subject& subject, way how, int threads, const reals& w, const reals& x,
-                 const reals& dy, const reals& g) {
+template <class N>
+outcome evaluate_run(run_of<N> subject, way how, int threads, const reals& w, const reals& x, const reals& dy,
+                     const reals& g) {
   using stream = typename N::stream;
   using master = typename N::master;
   std::vector<master> weight = narrowed<master>(w), gradient = narrowed<master>(g);
@@ -60,8 +64,8 @@ outcome evaluate(const Subject& subject, way how, int threads, const reals& w, c
   std::vector<stream> to(dy.size(), stream(static_cast<float>(not_written))),
       d_from(x.size(), stream(static_cast<float>(not_written)));
   const auto run = [&](cpu::context& ctx) {
-    subject.run(ctx, how, weights<N>{weight.data()}, from.data(), to.data(), d_to.data(), d_from.data(),
-                gradients<N>{gradient.data()});
+    subject(ctx, how, weights<N>{weight.data()}, from.data(), to.data(), d_to.data(), d_from.data(),
+            gradients<N>{gradient.data()});
   };
   cpu::context dry;
   dry.threads = threads;
@@ -80,6 +84,14 @@ outcome evaluate(const Subject& subject, way how, int threads, const reals& w, c
   out.dx = widened(d_from);
   out.g = widened(gradient);
   return out;
+}
+template <class N, class Subject>
+outcome evaluate(const Subject& subject, way how, int threads, const reals& w, const reals& x,
+                 const reals& dy, const reals& g) {
+  const auto run = [&](cpu::context& ctx, way in, weights<N> weight, auto... numbers) {
+    subject.run(ctx, in, weight, numbers...);
+  };
+  return evaluate_run<N>(run_of<N>(run), how, threads, w, x, dy, g);
 }
 
 // |a - b| / (|b| + floor); NaN becomes infinite.
@@ -103,11 +115,6 @@ inline reals piece(const reals& flat, const parameter& p) {
   return reals(flat.begin() + p.offset, flat.begin() + p.offset + p.size());
 }
 
-template <class L>
-std::vector<parameter> parameters_of_subject() {
-  return layer::parameters_of<L>();
-}
-
 // Tensors whose gradient cancels to nearly nothing are measured against the rest.
 inline void check_close(const std::vector<parameter>& list, const outcome& got, const outcome& want,
                         double tolerance) {
@@ -129,11 +136,24 @@ struct law_settings {
   bool reduced = true;  // also in fp32 and mixed bf16
 };
 
-template <class Subject>
-void check_laws(const Subject& subject, const law_settings& settings = {}) {
-  using L = typename Subject::layer_type;
-  const std::vector<parameter> list = parameters_of_subject<L>();
-  const isize size = L::parameter_size;
+// What the laws ask of a subject, without its type, so that they are compiled once.
+struct any_subject {
+  std::vector<parameter> list;
+  isize size = 0, x_size = 0, y_size = 0;
+  const void* self = nullptr;
+  using evaluated = outcome (*)(const void* self, way how, int threads, const reals& w, const reals& x,
+                                const reals& dy, const reals& g);
+  evaluated in_fp64 = nullptr, in_fp32 = nullptr, in_bf16 = nullptr;
+};
+template <class N, class Subject>
+outcome evaluate_any(const void* self, way how, int threads, const reals& w, const reals& x, const reals& dy,
+                     const reals& g) {
+  return evaluate<N>(*static_cast<const Subject*>(self), how, threads, w, x, dy, g);
+}
+
+inline void check_laws(const any_subject& subject, const law_settings& settings) {
+  const std::vector<parameter>& list = subject.list;
+  const isize size = subject.size;
 
   // The list and the memory agree: in order, apart, inside.
   isize next = 0;
@@ -146,22 +166,21 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
 
   // Numbers that bf16 holds: some kernels round fp32 weights to bf16 and some do not, and both must compute
   // the same function here. What is left to differ is what the computation itself rounds.
-  const reals w = in_bf16(random_weights(list, size)), x = in_bf16(random_reals(subject.x_size(), "x"));
-  const reals dy = in_bf16(random_reals(subject.y_rows() * Subject::width, "dy")),
-              none(static_cast<std::size_t>(size), 0.0);
-  const outcome base = evaluate<fp64>(subject, way::whole, 1, w, x, dy, none);
+  const reals w = in_bf16(random_weights(list, size)), x = in_bf16(random_reals(subject.x_size, "x"));
+  const reals dy = in_bf16(random_reals(subject.y_size, "dy")), none(static_cast<std::size_t>(size), 0.0);
+  const outcome base = subject.in_fp64(subject.self, way::whole, 1, w, x, dy, none);
   CHECK_EQ(base.used, base.foretold);
   for (const double value : base.y) REQUIRE(std::isfinite(value));
   for (const double value : base.dx) REQUIRE(std::isfinite(value));
   for (const double value : base.g) REQUIRE(std::isfinite(value));
 
   {
-    const outcome split = evaluate<fp64>(subject, way::split, 1, w, x, dy, none);
+    const outcome split = subject.in_fp64(subject.self, way::split, 1, w, x, dy, none);
     CHECK_LE(apart(split.y, base.y), 1e-13);
     CHECK_LE(apart(split.dx, base.dx), 1e-13);
     CHECK_LE(apart(split.g, base.g), 1e-13);
     CHECK_EQ(split.used, split.foretold);
-    const outcome infer = evaluate<fp64>(subject, way::infer, 1, w, x, dy, none);
+    const outcome infer = subject.in_fp64(subject.self, way::infer, 1, w, x, dy, none);
     CHECK_LE(apart(infer.y, base.y), 1e-13);
     CHECK_EQ(infer.used, infer.foretold);
     CHECK_EQ(size_of(infer.g), 0);
@@ -169,18 +188,18 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
   for (int threads = 2; threads <= 3; ++threads) {
     INFO("threads " << threads);
     for (const way how : {way::whole, way::split}) {
-      const outcome other = evaluate<fp64>(subject, how, threads, w, x, dy, none);
+      const outcome other = subject.in_fp64(subject.self, how, threads, w, x, dy, none);
       CHECK_LE(apart(other.y, base.y), 1e-12);
       CHECK_LE(apart(other.dx, base.dx), 1e-12);
       CHECK_LE(apart(other.g, base.g), 1e-12);
       CHECK_EQ(other.used, other.foretold);
     }
-    CHECK_LE(apart(evaluate<fp64>(subject, way::infer, threads, w, x, dy, none).y, base.y), 1e-12);
+    CHECK_LE(apart(subject.in_fp64(subject.self, way::infer, threads, w, x, dy, none).y, base.y), 1e-12);
   }
   {
     // Gradients are added to, and the gaps between tensors stay as they are.
     const reals before = random_reals(size, "before", 3);
-    outcome added = evaluate<fp64>(subject, way::whole, 2, w, x, dy, before);
+    outcome added = subject.in_fp64(subject.self, way::whole, 2, w, x, dy, before);
     for (std::size_t i = 0; i < added.g.size(); ++i) added.g[i] -= before[i];
     CHECK_LE(apart(added.g, base.g, 1), 1e-12);
   }
@@ -188,13 +207,13 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
   // Finite differences of sum(y dy).
   reals w_now = w, x_now = x;
   const auto loss = [&] {
-    const outcome now = evaluate<fp64>(subject, way::infer, 1, w_now, x_now, dy, none);
+    const outcome now = subject.in_fp64(subject.self, way::infer, 1, w_now, x_now, dy, none);
     double sum = 0;
     for (std::size_t i = 0; i < dy.size(); ++i) sum += now.y[i] * dy[i];
     return sum;
   };
   difference_check differences({.tolerance = settings.difference});
-  differences.compare("x", x_now.data(), base.dx.data(), subject.x_size(), settings.samples_of_x, loss);
+  differences.compare("x", x_now.data(), base.dx.data(), subject.x_size, settings.samples_of_x, loss);
   for (const parameter& p : list)
     differences.compare(p.name, w_now.data() + p.offset, base.g.data() + p.offset, p.size(),
                         settings.samples_of_tensor, loss);
@@ -202,10 +221,18 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
 
   if (settings.reduced) {
     with_each_kernel([&] {
-      check_close(list, evaluate<fp32>(subject, way::whole, 2, w, x, dy, none), base, 1e-5);
-      check_close(list, evaluate<mixed_bf16>(subject, way::whole, 2, w, x, dy, none), base, settings.half);
+      check_close(list, subject.in_fp32(subject.self, way::whole, 2, w, x, dy, none), base, 1e-5);
+      check_close(list, subject.in_bf16(subject.self, way::whole, 2, w, x, dy, none), base, settings.half);
     });
   }
+}
+template <class Subject>
+void check_laws(const Subject& subject, const law_settings& settings = {}) {
+  using L = typename Subject::layer_type;
+  check_laws(any_subject{layer::parameters_of<L>(), L::parameter_size, subject.x_size(),
+                         subject.y_rows() * Subject::width, &subject, evaluate_any<fp64, Subject>,
+                         evaluate_any<fp32, Subject>, evaluate_any<mixed_bf16, Subject>},
+             settings);
 }
 
 // Batches that every layer must handle: none, one row, odd numbers, ragged with samples that have no rows.
