@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/exchange/exchanged_pieces.hpp>
+
 #include <doctest/doctest.h>
 
 #include <barrier>
@@ -34,6 +36,12 @@ struct on_threads {
 
   template <class Body>
   static void run(int ranks, std::int32_t messages, const meeting_list& meetings, Body body) {
+    run_scenes(ranks, messages, meetings, work_ref<scene&>(body));
+  }
+
+ private:
+  static void run_scenes(int ranks, std::int32_t messages, const meeting_list& meetings,
+                         work_ref<scene&> body) {
     World all(ranks, messages, meetings);
     std::barrier gate(ranks);
     std::mutex mutex;

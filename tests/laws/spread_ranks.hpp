@@ -4,9 +4,9 @@
 #include <motet/backend/exchange/spread_rows.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
 
-#include <mutex>
 #include <string>
-#include <thread>
+
+#include "rank_threads.hpp"
 
 namespace motet::laws {
 
@@ -27,9 +27,7 @@ std::string run_shards(isize tensor, isize context, bool balanced, const sequenc
   }
   local::world world(ranks, 0, {});
   local::group_set set(world, groups);
-  std::mutex mutex;
-  std::string first;
-  const auto rank = [&](std::int32_t number) {
+  return thrown_by_ranks(world, [&](std::int32_t number) {
     const isize t = number % tensor, c = number / tensor;
     local::endpoint end(world, number);
     local::group of_tensor(set, static_cast<std::int32_t>(c), end),
@@ -41,23 +39,7 @@ std::string run_shards(isize tensor, isize context, bool balanced, const sequenc
     is.context = any_group(of_context);
     rows.fill(whole, is);
     body(is, seat);
-  };
-  std::vector<std::thread> threads;
-  for (std::int32_t r = 0; r < ranks; ++r)
-    threads.emplace_back([&, r] {
-      try {
-        rank(r);
-      } catch (const local::world::stopped&) {
-      } catch (const std::exception& problem) {
-        {
-          const std::lock_guard lock(mutex);
-          if (first.empty()) first = problem.what();
-        }
-        world.stop();
-      }
-    });
-  for (std::thread& each : threads) each.join();
-  return first;
+  });
 }
 
 }  // namespace motet::laws

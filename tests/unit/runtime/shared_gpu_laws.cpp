@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include <mutex>
+#include <rank_threads.hpp>
 #include <reduction_laws.hpp>
 #include <shared_gpu_ranks.hpp>
 
@@ -17,28 +17,6 @@ using namespace motet;
 
 namespace {
 
-// Calls rank(endpoint) on a thread for each; returns what the first of them throws.
-template <class Rank>
-std::string run_ranks(shared_gpu::world& world, Rank rank) {
-  std::mutex mutex;
-  std::string first;
-  std::vector<std::thread> threads;
-  for (std::int32_t r = 0; r < world.ranks(); ++r)
-    threads.emplace_back([&, r] {
-      try {
-        shared_gpu::endpoint end(world, r);
-        rank(end);
-      } catch (const shared_gpu::world::stopped&) {
-      } catch (const std::exception& problem) {
-        const std::lock_guard lock(mutex);
-        if (first.empty()) first = problem.what();
-        world.stop();
-      }
-    });
-  for (std::thread& each : threads) each.join();
-  return first;
-}
-
 void check_sums(std::uint64_t seed, bool ring) {
   const laws::made_ranks ranks{1 + static_cast<std::int32_t>(seed % 3),
                                1 + static_cast<std::int32_t>(seed / 3 % 2)};
@@ -46,7 +24,8 @@ void check_sums(std::uint64_t seed, bool ring) {
   const auto lists = ranks.groups();
   shared_gpu::group_set set(world, lists);
   std::atomic<int> wrong{0};
-  CHECK(run_ranks(world, [&](shared_gpu::endpoint& end) {
+  CHECK(laws::thrown_by_ranks(world, [&](std::int32_t r) {
+          shared_gpu::endpoint end(world, r);
           laws::shared_gpu_site site(end);
           shared_gpu::group cut(set, end.rank() % ranks.tensor, end), shared(set, ranks.tensor, end);
           shared_gpu::group *const one = ranks.replicas > 1 ? &cut : nullptr, *const other = ranks.size() > 1

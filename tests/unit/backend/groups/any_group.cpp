@@ -3,33 +3,16 @@
 #include <motet/backend/groups/any_group.hpp>
 
 #include <motet/backend/groups/silent_group.hpp>
-#include <motet/backend/transport/local/local_group.hpp>
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <thread>
+#include <thread_members.hpp>
 
 namespace motet {
 namespace {
 
-// Calls member(group) on a thread for each of `size` members.
-template <class Member>
-void each_member(std::int32_t size, Member member) {
-  local::world world(size, 0, {});
-  std::vector<std::vector<std::int32_t>> all(1);
-  for (std::int32_t r = 0; r < size; ++r) all[0].push_back(r);
-  local::group_set set(world, all);
-  std::vector<std::thread> threads;
-  for (std::int32_t r = 0; r < size; ++r)
-    threads.emplace_back([&, r] {
-      local::endpoint end(world, r);
-      local::group group(set, 0, end);
-      const any_group any(group);
-      member(any);
-    });
-  for (std::thread& each : threads) each.join();
-}
 template <class T>
 const std::byte* bytes(const T* x) {
   return reinterpret_cast<const std::byte*>(x);
@@ -65,7 +48,7 @@ TEST_CASE("one that is empty is a rank by itself, and one of a dry run only has 
 TEST_CASE("every call arrives at the group behind") {
   for (const std::int32_t size : {1, 3}) {
     std::atomic<int> wrong{0};
-    each_member(size, [&](const any_group& group) {
+    laws::run_members(size, [&](std::int32_t, const any_group& group) {
       const std::int32_t me = group.member();
       const auto members = static_cast<std::size_t>(size);
       wrong += group.size() != size;
@@ -87,7 +70,7 @@ TEST_CASE("every call arrives at the group behind") {
 
 TEST_CASE("two exchanges may be on their way while something is computed") {
   std::atomic<int> wrong{0};
-  each_member(3, [&](const any_group& group) {
+  laws::run_members(3, [&](std::int32_t, const any_group& group) {
     const isize me = group.member(), next = (me + 1) % 3, before = (me + 2) % 3;
     const double one = 100 + static_cast<double>(me), two = 200 + static_cast<double>(me);
     double from_one = 0, from_two = 0;
@@ -106,7 +89,7 @@ TEST_CASE("two exchanges may be on their way while something is computed") {
 
 TEST_CASE("a gather and a sum come in two halves, of parts that lie apart") {
   std::atomic<int> wrong{0};
-  each_member(2, [&](const any_group& group) {
+  laws::run_members(2, [&](std::int32_t, const any_group& group) {
     const isize me = group.member();
     // The first half of each member's two numbers, then the second.
     std::vector<float> all(4, -1), sums{1, 2, 3, 4};

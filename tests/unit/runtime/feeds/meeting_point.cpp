@@ -3,12 +3,11 @@
 #include <motet/runtime/feeds/meeting_point.hpp>
 
 #include <join_laws.hpp>
+#include <rank_threads.hpp>
 
 #include <motet/backend/transport/local/local.hpp>
 
 #include <doctest/doctest.h>
-
-#include <thread>
 
 using namespace motet;
 using laws::drawn, laws::model_of, laws::squared_products;
@@ -78,9 +77,7 @@ outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, mot
       each->begin_step();
       each->came = {};
     }
-    std::vector<std::thread> threads;
-    for (auto& each : all) threads.emplace_back([&each] { each->step(); });
-    for (std::thread& each : threads) each.join();
+    laws::each_on_a_thread(ranks, [&](std::int32_t r) { all[static_cast<std::size_t>(r)]->step(); });
 
     double loss = 0;
     std::vector<double> numbers(problem.d_numbers.size(), 0.0);

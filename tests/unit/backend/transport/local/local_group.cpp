@@ -7,32 +7,11 @@
 #include <collective_laws.hpp>
 #include <drawn_cases.hpp>
 #include <mutex>
+#include <rank_threads.hpp>
 
 using namespace motet;
 
 namespace {
-// Calls rank(r) on a thread for each rank; what one throws stops the others, and its text is the result.
-template <class Rank>
-std::string run_ranks(local::world& world, Rank rank) {
-  std::mutex mutex;
-  std::string first;
-  std::vector<std::thread> threads;
-  for (std::int32_t r = 0; r < world.ranks(); ++r)
-    threads.emplace_back([&, r] {
-      try {
-        rank(r);
-      } catch (const local::world::stopped&) {
-      } catch (const std::exception& problem) {
-        {
-          const std::lock_guard lock(mutex);
-          if (first.empty()) first = problem.what();
-        }
-        world.stop();
-      }
-    });
-  for (std::thread& each : threads) each.join();
-  return first;
-}
 std::vector<std::vector<std::int32_t>> one_of_all(std::int32_t ranks) {
   std::vector<std::int32_t> all;
   for (std::int32_t r = 0; r < ranks; ++r) all.push_back(r);
@@ -50,7 +29,7 @@ TEST_CASE("the laws of collectives hold between threads, in many groups") {
     local::group_set set(world, lists);
     std::mutex mutex;
     std::vector<std::string> wrong;
-    const std::string thrown = run_ranks(world, [&](std::int32_t rank) {
+    const std::string thrown = laws::thrown_by_ranks(world, [&](std::int32_t rank) {
       local::endpoint end(world, rank);
       for (std::size_t g = 0; g < lists.size(); ++g) {
         if (std::find(lists[g].begin(), lists[g].end(), rank) == lists[g].end()) continue;
@@ -70,7 +49,7 @@ TEST_CASE("the laws hold with one call in flight") {
   local::world world(3, 0, {});
   local::group_set set(world, one_of_all(3), {.in_flight = 1});
   std::atomic<int> wrong{0};
-  CHECK(run_ranks(world, [&](std::int32_t rank) {
+  CHECK(laws::thrown_by_ranks(world, [&](std::int32_t rank) {
           local::endpoint end(world, rank);
           local::group group(set, 0, end);
           wrong += static_cast<int>(laws::check_collectives(group).size());
@@ -83,7 +62,7 @@ TEST_CASE("calls on two groups may be under way at once") {
   const std::vector<std::vector<std::int32_t>> lists = {{0, 1, 2, 3}, {3, 2, 1, 0}};
   local::group_set set(world, lists);
   std::atomic<int> wrong{0};
-  CHECK(run_ranks(world, [&](std::int32_t rank) {
+  CHECK(laws::thrown_by_ranks(world, [&](std::int32_t rank) {
           local::endpoint end(world, rank);
           local::group one(set, 0, end), two(set, 1, end);
           wrong += laws::check_two_groups(one, two);
@@ -95,7 +74,7 @@ TEST_CASE("a call that is not waited for is ended with the group") {
   local::world world(3, 0, {});
   local::group_set set(world, one_of_all(3));
   std::atomic<int> wrong{0};
-  CHECK(run_ranks(world, [&](std::int32_t rank) {
+  CHECK(laws::thrown_by_ranks(world, [&](std::int32_t rank) {
           local::endpoint end(world, rank);
           std::vector<float> numbers(5000, 1.0f);
           {
@@ -111,7 +90,7 @@ TEST_CASE("members that do not do the same are told so") {
   const auto outcome = [](auto call) {
     local::world world(2, 0, {});
     local::group_set set(world, one_of_all(2));
-    return run_ranks(world, [&](std::int32_t rank) {
+    return laws::thrown_by_ranks(world, [&](std::int32_t rank) {
       local::endpoint end(world, rank);
       local::group group(set, 0, end);
       std::vector<float> numbers(64);
@@ -165,18 +144,18 @@ TEST_CASE("a stop ends those who wait for a member that does not come") {
   local::world world(3, 0, {});
   local::group_set set(world, one_of_all(3));
   std::atomic<int> stopped{0};
-  CHECK(has(run_ranks(world,
-                      [&](std::int32_t rank) {
-                        local::endpoint end(world, rank);
-                        local::group group(set, 0, end);
-                        if (rank == 2) throw std::runtime_error("rank 2 has had enough");
-                        try {
-                          group.wait(group.barrier());
-                        } catch (const local::world::stopped&) {
-                          ++stopped;
-                          throw;
-                        }
-                      }),
+  CHECK(has(laws::thrown_by_ranks(world,
+                                  [&](std::int32_t rank) {
+                                    local::endpoint end(world, rank);
+                                    local::group group(set, 0, end);
+                                    if (rank == 2) throw std::runtime_error("rank 2 has had enough");
+                                    try {
+                                      group.wait(group.barrier());
+                                    } catch (const local::world::stopped&) {
+                                      ++stopped;
+                                      throw;
+                                    }
+                                  }),
             "had enough"));
   CHECK(stopped == 2);
 }

@@ -9,6 +9,7 @@
 
 #include <collective_laws.hpp>
 #include <mutex>
+#include <rank_threads.hpp>
 #include <shared_gpu_ranks.hpp>
 
 #include "deviation.hpp"
@@ -16,28 +17,6 @@
 using namespace motet;
 
 namespace {
-// Calls rank(r) on a thread for each rank; what one throws stops the others, and its text is the result.
-template <class Rank>
-std::string run_ranks(shared_gpu::world& world, Rank rank) {
-  std::mutex mutex;
-  std::string first;
-  std::vector<std::thread> threads;
-  for (std::int32_t r = 0; r < world.ranks(); ++r)
-    threads.emplace_back([&, r] {
-      try {
-        rank(r);
-      } catch (const shared_gpu::world::stopped&) {
-      } catch (const std::exception& problem) {
-        {
-          const std::lock_guard lock(mutex);
-          if (first.empty()) first = problem.what();
-        }
-        world.stop();
-      }
-    });
-  for (std::thread& each : threads) each.join();
-  return first;
-}
 std::vector<std::vector<std::int32_t>> one_of_all(std::int32_t ranks) {
   std::vector<std::int32_t> all;
   for (std::int32_t r = 0; r < ranks; ++r) all.push_back(r);
@@ -62,7 +41,7 @@ TEST_CASE("the laws of collectives hold between ranks that share a GPU") {
     shared_gpu::group_set set(world, lists);
     std::mutex mutex;
     std::vector<std::string> wrong;
-    CHECK(run_ranks(world, [&](std::int32_t r) {
+    CHECK(laws::thrown_by_ranks(world, [&](std::int32_t r) {
             shared_gpu::endpoint end(world, r);
             laws::mirrored_group own(set, 0, end);
             const auto found = laws::check_collectives(own, 7);
@@ -78,7 +57,7 @@ TEST_CASE("of a group beside what is computed, that waits for nothing until it s
   const auto lists = one_of_all(2);
   shared_gpu::group_set set(world, lists);
   std::atomic<int> ready{0}, wrong{0};
-  CHECK(run_ranks(world, [&](std::int32_t r) {
+  CHECK(laws::thrown_by_ranks(world, [&](std::int32_t r) {
           shared_gpu::endpoint end(world, r);
           laws::shared_gpu_site place(end);
           laws::shared_gpu_site::numbers<float> numbers(place, 999, 0.0f), mine(place, 10, 1.0f),
@@ -119,7 +98,7 @@ TEST_CASE("what is computed next sees what a call brought, with no wait of the h
   shared_gpu::group_set set(world, lists);
   std::mutex mutex;
   std::vector<float> seen;
-  CHECK(run_ranks(world, [&](std::int32_t r) {
+  CHECK(laws::thrown_by_ranks(world, [&](std::int32_t r) {
           shared_gpu::endpoint end(world, r);
           laws::shared_gpu_site place(end);
           laws::shared_gpu_site::numbers<float> numbers(place, 999, static_cast<float>(r + 1));
@@ -150,7 +129,7 @@ TEST_CASE("members that do not do the same are told") {
   shared_gpu::world world(2, 0, {});
   const auto lists = one_of_all(2);
   shared_gpu::group_set set(world, lists);
-  const std::string text = run_ranks(world, [&](std::int32_t r) {
+  const std::string text = laws::thrown_by_ranks(world, [&](std::int32_t r) {
     shared_gpu::endpoint end(world, r);
     shared_gpu::group own(set, 0, end);
     const motet::cuda::buffer<float> numbers(64);
