@@ -302,10 +302,14 @@ function(motet_unit_tests)
   endif()
   # What steers takes longer to compile than it runs; and models of one program, which include and instantiate much the same, are compiled as one.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
-    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_vlm generate train_pipeline profile draw embed export_hf import_hf
-                     compare_runs pack produce schedule_explorer plan_cluster schedule_jobs bench_plan)
+    # g++ shows what it warns of in the library, in what trains pairs, in what schedules jobs and in the lessons; of other programs only answers are asked.
+    set(asked generate train_pipeline profile draw embed export_hf import_hf compare_runs pack produce schedule_explorer plan_cluster)
+    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_vlm schedule_jobs bench_plan ${asked})
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
+        if(steers IN_LIST asked)
+          motet_by_clang(${steers})
+        endif()
       endif()
     endforeach()
     foreach(searches IN ITEMS plan_cluster schedule_jobs)
@@ -318,7 +322,7 @@ function(motet_unit_tests)
     foreach(whole IN ITEMS train_clip_models train_clip train_vlm generate profile)
       if(TARGET ${whole})
         set_target_properties(${whole} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-        # By g++ and -O0 no file needs options of its own, which would keep it out.
+        # By -O0 no file needs options of its own, which would keep it out.
         if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
           get_target_property(files ${whole} SOURCES)
           list(FILTER files EXCLUDE REGEX "^[$]<")
