@@ -35,18 +35,18 @@ const trained_model models[] = {{"quick", make_quick, cuda_quick, facts<quick_pi
                                 {"small", make_small, cuda_small, facts<small_picture, small_caption>},
                                 {"b16", make_b16, cuda_b16, facts<b16_picture, b16_caption>},
                                 {"l14", make_l14, cuda_l14, facts<l14_picture, l14_caption>}};
-constexpr std::string_view losses[] = {"infonce", "sigmoid"};
-constexpr next_program next[] = {{"embed", "--images FOLDER --output features.safetensors"},
-                                 {"export_hf", "--output FOLDER"},
-                                 {"compare_runs", "--run ANOTHER --output compared.html", true}};
+constexpr std::string_view known_losses[] = {"infonce", "sigmoid"};
+constexpr next_program next_programs[] = {{"embed", "--images FOLDER --output features.safetensors"},
+                                          {"export_hf", "--output FOLDER"},
+                                          {"compare_runs", "--run ANOTHER --output compared.html", true}};
 
 const training_program program{
     .name = "train_clip",
     .about = "trains two towers, pictures and captions, on captioned pictures",
     .models = models,
     .plans = plans,
-    .losses = losses,
-    .next = next,
+    .losses = known_losses,
+    .next = next_programs,
     .models_help = "which towers",
     .losses_help = "softmax over all pairs, or a yes or no for each pair",
     .batch_help = "pairs in a step; the loss compares all with all",

@@ -40,20 +40,20 @@ const trained_model models[] = {
     {"say-small", make_say_small, nullptr, facts_of<say_small_model>},
     {"draw-quick", make_draw_quick, nullptr, facts_of<draw_quick_model>, denoise::name},
     {"sense-quick", make_sense_quick, nullptr, facts_of<sense_quick_model>}};
-constexpr std::string_view losses[] = {"next_token"};
-constexpr next_program next[] = {{"generate", "--picture FILE", false, "say-"},
-                                 {"generate", "--sound FILE", false, "sense-"},
-                                 {"export_hf", "--output FOLDER", false, "say-"},
-                                 {"draw", "--prompt TEXT --output FILE.png", false, "draw-"},
-                                 {"compare_runs", "--run ANOTHER --output compared.html", true}};
+constexpr std::string_view known_losses[] = {"next_token"};
+constexpr next_program next_programs[] = {{"generate", "--picture FILE", false, "say-"},
+                                          {"generate", "--sound FILE", false, "sense-"},
+                                          {"export_hf", "--output FOLDER", false, "say-"},
+                                          {"draw", "--prompt TEXT --output FILE.png", false, "draw-"},
+                                          {"compare_runs", "--run ANOTHER --output compared.html", true}};
 
 const training_program program{
     .name = "train_vlm",
     .about = "trains an eye and a language model to say what captioned pictures show",
     .models = models,
     .plans = plans,
-    .losses = losses,
-    .next = next,
+    .losses = known_losses,
+    .next = next_programs,
     .speaks = true,
     .models_help = "which eye and language model",
     .data_help =

@@ -303,8 +303,8 @@ function(motet_unit_tests)
   # What steers takes longer to compile than it runs; and models of one program, which include and instantiate much the same, are compiled as one.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
     # g++ shows what it warns of in the library, in what trains pairs, in what schedules jobs and in the lessons; of other programs only answers are asked.
-    set(asked generate train_pipeline profile draw embed export_hf import_hf compare_runs pack produce schedule_explorer plan_cluster)
-    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_vlm schedule_jobs bench_plan ${asked})
+    set(asked train_vlm generate train_pipeline profile draw embed export_hf import_hf compare_runs pack produce schedule_explorer plan_cluster)
+    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip schedule_jobs bench_plan ${asked})
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
         if(steers IN_LIST asked)
