@@ -45,6 +45,16 @@
 
 namespace motet {
 
+namespace detail {
+struct with_defaults {
+  int first = 1, second = 2;
+};
+}  // namespace detail
+static_assert(
+    detail::with_defaults{.second = 5}.first == 1,
+    "motet: this compiler reads zero where an initialiser leaves out a member that has a default, as "
+    "nvcc does beside clang: nets would have other sizes than were written; take g++ (-ccbin g++)");
+
 // Counts and positions: signed, so that differences and downward loops are plain arithmetic.
 using isize = std::ptrdiff_t;
 
