@@ -114,22 +114,31 @@ alone=1
 jobs=$(nproc 2>/dev/null || echo 2)
 
 say "packages"
-browser=browser
-[ "${1:-}" != --quick ] || browser= # 98 MB for a test that reads the whole tree
-# shellcheck disable=SC2086
-motet_packages required optional mpi checks $browser || { fail "required packages are missing"; finish; }
+motet_packages required optional mpi checks || { fail "required packages are missing"; finish; }
+# What tests alone ask for comes while programs are compiled: a Python that others' formats are read by, and, of a whole run, a browser (98 MB), in which the
+# docs are opened.
 python=${MOTET_PYTHON:-$(command -v python3)}
+pip=
 if ! "$python" -c 'import numpy, safetensors' 2>/dev/null && [ -z "${MOTET_NO_INSTALL:-}" ]; then
-  if [ -x build/python/bin/python ] || python3 -m venv build/python >build/python.log 2>&1; then
-    build/python/bin/python -c 'import numpy, safetensors, yaml' 2>/dev/null ||
-      timeout 180 build/python/bin/python -m pip install --quiet numpy safetensors pyyaml >>build/python.log 2>&1
-    # What vocabularies are compared with; what it would fetch files with is not needed.
-    build/python/bin/python -c 'import tokenizers' 2>/dev/null ||
-      timeout 180 build/python/bin/python -m pip install --quiet --no-deps 'tokenizers==0.23.*' >>build/python.log 2>&1
-    if build/python/bin/python -c 'import numpy, safetensors' 2>/dev/null; then python=$PWD/build/python/bin/python; fi
+  if [ -x build/python/bin/python ] || python3 -m venv --system-site-packages build/python >build/python.log 2>&1; then
+    python=$PWD/build/python/bin/python
+    pip="timeout 180 $python -m pip install --quiet"
   fi
 fi
-"$python" -c 'import numpy, safetensors' 2>/dev/null || echo "no Python with numpy and safetensors: tests that compare with them are skipped"
+fetch_the_rest() {
+  if [ -n "$pip" ]; then
+    "$python" -c 'import numpy, safetensors, yaml' 2>/dev/null || $pip numpy safetensors pyyaml
+    # What vocabularies are compared with; what it would fetch files with is not needed.
+    "$python" -c 'import tokenizers' 2>/dev/null || $pip --no-deps 'tokenizers==0.23.*'
+  fi
+  if [ "${1:-}" != --quick ]; then motet_packages browser; fi
+}
+fetch_the_rest "$@" >>build/python.log 2>&1 </dev/null &
+fetching=$!
+fetched() {
+  wait $fetching
+  "$python" -c 'import numpy, safetensors' 2>/dev/null || echo "no Python with numpy and safetensors: tests that compare with them are skipped"
+}
 
 clang=
 for candidate in clang++-19 clang++-18 clang++-17 clang++-16; do
@@ -158,6 +167,7 @@ if [ "${1:-}" = --quick ]; then
     if [ -n "$groups" ]; then tests="^($(echo "$affected" | sed -n 2p | sed 's/\./[.]/g; s/ /|/g'))\$"; else groups=unit_tests tests=; fi
     # shellcheck disable=SC2086
     build quick quick "$jobs" --target $groups errors_page || not_built quick
+    fetched
     if [ -n "$tests" ]; then check quick quick -R "$tests|^tree[.](floors|format|errors)"; else check quick quick -L '^unit$|^tree$' -LE '^emulated$' -E 'docs_compile|docs_run|tidy'; fi
   else
     not_configured quick
@@ -283,6 +293,7 @@ has() {
 }
 
 say "release: tests"
+fetched
 if [ -n "$released" ]; then check release release; fi
 
 if [ -z "$nvcc" ]; then
