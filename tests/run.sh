@@ -168,7 +168,7 @@ if [ "${1:-}" = --quick ]; then
     # shellcheck disable=SC2086
     build quick quick "$jobs" --target $groups errors_page || not_built quick
     fetched
-    if [ -n "$tests" ]; then check quick quick -R "$tests|^tree[.](floors|format|errors)"; else check quick quick -L '^unit$|^tree$' -LE '^emulated$' -E 'docs_compile|docs_run|tidy'; fi
+    if [ -n "$tests" ]; then check quick quick -R "$tests|^tree[.](floors|format|errors)"; else check quick quick -L '^unit$|^tree$' -LE '^emulated$' -E 'docs_compile|docs_run|tidy|roofline'; fi
   else
     not_configured quick
   fi
