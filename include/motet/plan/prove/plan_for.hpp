@@ -207,24 +207,34 @@ struct module_text {
   static constexpr short_text value = numbers_of(Found, Module.view());
 };
 
+// A variable, so that a compiler plays the plan once, whoever asks.
+template <class Model, class Plan>
+inline constexpr verdict said_proof =
+    prove_plan(Plan::value(), facts_of<Model>(), least_batch(Plan::value()));
+
+struct plan_findings {
+  verdict of_modules;
+  label module;
+  isize samples = 0;
+};
+constexpr plan_findings find_in(const plan& of, const list<module_facts>& facts) {
+  plan_findings out{check_modules(of, facts), {}, least_batch(of)};
+  if (!out.of_modules.ok()) out.module = facts[out.of_modules.where].name;
+  return out;
+}
+
+// Whose rule is broken is asked only where one is.
 template <class Model, class Plan>
 constexpr bool prove_said() {
-  struct findings {
-    verdict of_modules;
-    label module;
-    isize samples = 0;
-  };
-  // Clang 16 takes no list that lives within a template argument for a constant.
-  constexpr findings found = [] {
-    const plan of = Plan::value();
-    const list<module_facts> facts = facts_of<Model>();
-    const verdict broken = check_modules(of, facts);
-    return findings{broken, broken.ok() ? label() : facts[broken.where].name, least_batch(of)};
-  }();
-  if constexpr (found.of_modules.ok()) return require<prove_plan<Model, Plan::value, found.samples>()>;
-  // on<> has refused the name that the model does not have, with those that it has.
-  else if constexpr (found.of_modules.why == reason::unknown_module) return true;
-  else return require_said<found.of_modules.why, module_text<found.module, found.of_modules>>();
+  if constexpr (said_proof<Model, Plan>.ok()) {
+    return true;
+  } else {
+    constexpr plan_findings found = find_in(Plan::value(), facts_of<Model>());
+    if constexpr (found.of_modules.ok()) return require<prove_plan<Model, Plan::value, found.samples>()>;
+    // on<> has refused the name that the model does not have, with those that it has.
+    else if constexpr (found.of_modules.why == reason::unknown_module) return true;
+    else return require_said<found.of_modules.why, module_text<found.module, found.of_modules>>();
+  }
 }
 
 }  // namespace detail

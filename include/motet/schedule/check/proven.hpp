@@ -18,6 +18,13 @@ struct proof {
   bool played = false;  // by the compiler
 };
 
+// What is played is a parameter: a constant within a function clang would evaluate again at each use, to see
+// whether the use is a constant, too.
+constexpr proof play(const score& written) {
+  if (written.cells() > constexpr_cells) return {};
+  return {prove(written), true};
+}
+
 template <class Schedule, auto Shape>
 constexpr proof prove_schedule() {
   if (const verdict found = Schedule::check(Shape); !found.ok()) return {found, false};
@@ -26,9 +33,7 @@ constexpr proof prove_schedule() {
   // A schedule that searches does more for each.
   if constexpr (requires { Schedule::work(Shape); })
     if (Schedule::work(Shape) > constexpr_cells) return {};
-  const score written = Schedule::write(Shape);
-  if (written.cells() > constexpr_cells) return {};
-  return {prove(written), true};
+  return play(Schedule::write(Shape));
 }
 template <class Schedule, auto Shape>
 inline constexpr proof proof_of = prove_schedule<Schedule, Shape>();

@@ -79,12 +79,14 @@ TEST_CASE("shards that compute together, and sums of their gradients") {
 }
 
 TEST_CASE("many ranks on few processors") {
-  const program of = compile(one_f_one_b::write({64, 8}));
+  const pipeline_shape shape{64, 8};
+  const program of = compile(one_f_one_b::write(shape));
   compare(of, even_costs(of, {1, 1, 1}));
 }
 
 TEST_CASE("a program without costs runs at once") {
-  const program of = compile(one_f_one_b::write({4, 200}));
+  const pipeline_shape shape{4, 200};
+  const program of = compile(one_f_one_b::write(shape));
   on_threads all(of, even_costs(of, {0, 0, 0}), 1, 20);
   const stand_in_result found = all.run();
   CHECK(found.seconds > 0);

@@ -298,7 +298,8 @@ TEST_CASE("replicas that gather weights or exchange rows compute in one order") 
 }
 
 TEST_CASE("thousands of ranks, and a deadlock among them") {
-  const score many = one_f_one_b::write({768, 128});
+  const pipeline_shape shape{768, 128};
+  const score many = one_f_one_b::write(shape);
   const program of = compile(many);
   CHECK(check(of).ok());
   CHECK(check(of, delivery::buffered).ok());

@@ -258,7 +258,8 @@ TEST_CASE("nothing to draw") {
 }
 
 TEST_CASE("64 stages, 256 microbatches: every computation has its bar, and the file stays small") {
-  const drawn_program p = played_with_wires(one_f_one_b::write({64, 256}));
+  const pipeline_shape shape{64, 256};
+  const drawn_program p = played_with_wires(one_f_one_b::write(shape));
   const std::string svg = draw_svg(p.program, p.when);
   CHECK(svg.size() < 8'000'000);
   const read_picture found(svg);
@@ -274,7 +275,8 @@ TEST_CASE("64 stages, 256 microbatches: every computation has its bar, and the f
 }
 
 TEST_CASE("without hover texts the shares of time stay") {
-  const drawn_program p = played(one_f_one_b::write({4, 200}));
+  const pipeline_shape shape{4, 200};
+  const drawn_program p = played(one_f_one_b::write(shape));
   const read_picture found(draw_svg(p.program, p.when, {.width = 700, .most_bars = 0}));
   CHECK(found.bars.empty());
   struct path {
@@ -375,7 +377,8 @@ TEST_CASE("a run that waits more shows it on the right") {
 }
 
 TEST_CASE("thousands of ranks stay a bounded file") {
-  const drawn_program p = played(one_f_one_b::write({1500, 20}));
+  const pipeline_shape shape{1500, 20};
+  const drawn_program p = played(one_f_one_b::write(shape));
   const std::string svg = draw_svg(p.program, p.when);
   CHECK(svg.size() < 12'000'000);
   CHECK(read_picture(svg).height < 2000);

@@ -254,7 +254,8 @@ TEST_CASE("replicas sum their gradients when the last of them is there") {
 }
 
 TEST_CASE("jitter makes each computation longer by up to its share") {
-  const program of = compile(one_f_one_b::write({4, 250}));
+  const pipeline_shape shape{4, 250};
+  const program of = compile(one_f_one_b::write(shape));
   cost_table costs = even_costs(of, {1, 1, 0});
   costs.jitter = .5;
   costs.seed = 3;
@@ -292,7 +293,8 @@ TEST_CASE("what check() refuses is refused here, with an empty timeline") {
 }
 
 TEST_CASE("a large program keeps to its closed form") {
-  const laws::rehearsed found = rehearse(one_f_one_b::write({512, 64}), {1, 1, 1});
+  const pipeline_shape shape{512, 64};
+  const laws::rehearsed found = rehearse(one_f_one_b::write(shape), {1, 1, 1});
   CHECK(found.when.makespan == (64 + 511) * 3);
 }
 
