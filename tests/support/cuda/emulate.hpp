@@ -49,6 +49,9 @@ struct member_addresses {
 
 template <class Kernel>
 struct emulator {
+  static void run(const void* from, emulation::emulated_thread& self) {
+    (*static_cast<const Kernel*>(from))(self);
+  }
   static void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
     static_assert(std::is_trivially_copyable_v<Kernel>,
                   "motet: the members of a kernel are copied to the GPU as they are");
@@ -60,9 +63,7 @@ struct emulator {
     Kernel sent = kernel;
     what.kernel = &sent;
     what.bytes = sizeof(Kernel);
-    what.run = [](const void* from, emulation::emulated_thread& self) {
-      (*static_cast<const Kernel*>(from))(self);
-    };
+    what.run = run;
     // What lies between members may look like an address.
 #if __has_builtin(__builtin_clear_padding)
     __builtin_clear_padding(&sent);

@@ -71,11 +71,15 @@ class work_ref {
  public:
   template <class Work>
   explicit work_ref(Work& work)
-      : work_(const_cast<void*>(static_cast<const void*>(&work))),
-        does_([](void* self, Told... told) { (*static_cast<Work*>(self))(told...); }) {}
+      : work_(const_cast<void*>(static_cast<const void*>(&work))), does_(call<Work>) {}
   void operator()(Told... told) const { does_(work_, told...); }
 
  private:
+  template <class Work>
+  static void call(void* self, Told... told) {
+    (*static_cast<Work*>(self))(told...);
+  }
+
   void* work_;
   void (*does_)(void*, Told...);
 };

@@ -108,7 +108,9 @@ class parameter_list {
                std::vector<interval> adapts = {});
   template <class Layer>
   void child(std::string_view name) {
-    child(name, [&] { part<Layer>(); });
+    const std::size_t outer = go_into(name);
+    part<Layer>();
+    come_back(outer);
   }
   // A function may list the parameters.
   template <class Write>

@@ -6,14 +6,19 @@
 
 namespace motet {
 
+namespace detail {
+
+struct beside_room {
+  std::vector<isize> offsets, row_offsets;  // rebased
+};
+
+}  // namespace detail
+
 // Text goes with the counts of the rows that are beside each of its samples.
 template <class Net>
 struct input_traits<Net, tokens_beside> : input_traits<Net, labelled_tokens> {
   using text = input_traits<Net, labelled_tokens>;
-  struct storage {
-    typename text::storage offsets;
-    std::vector<isize> row_offsets;  // rebased
-  };
+  using storage = detail::beside_room;
   static storage room(isize samples) {
     return {text::room(samples), std::vector<isize>(as_size(samples) + 1)};
   }

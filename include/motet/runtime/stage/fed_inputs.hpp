@@ -32,6 +32,21 @@ inline constexpr bool takes_parts = requires { requires Net::stage::embeds_parts
 template <class Net>
 inline constexpr bool gives_parts = requires { requires Net::stage::ends_parts; };
 
+template <class Each>
+struct several_room {
+  std::vector<isize> offsets;  // rebased
+  Each each;
+};
+struct placed_room {
+  std::vector<isize> offsets, row_offsets;  // rebased, as are places
+  std::vector<std::int32_t> places;
+};
+// What a rank embeds of samples whose rows are cut lies here.
+struct placed_part_room {
+  std::vector<std::int32_t> ids, places;
+  std::vector<isize> before;  // of each source, the rows that enter here before each sample, and all
+};
+
 }  // namespace detail
 
 // Pictures or sounds of samples that have none, one or many of them. The net says how many a sample has at
@@ -40,10 +55,7 @@ template <class Net, class Each>
 struct input_traits<Net, several<Each>> {
   using shown = input_traits<Net, Each>;
   static constexpr isize most = detail::most_of_sample<Net>, rows_of_each = detail::rows_of_one<Net>;
-  struct storage {
-    std::vector<isize> offsets;  // rebased
-    typename shown::storage each;
-  };
+  using storage = detail::several_room<typename shown::storage>;
   static storage room(isize samples) {
     return {std::vector<isize>(as_size(samples) + 1), shown::room(samples * most)};
   }
@@ -140,10 +152,7 @@ template <class Net>
 struct input_traits<Net, placed_tokens> {
   static constexpr isize sources = Net::sources;
   using text = input_traits<Net, labelled_tokens>;
-  struct storage {
-    typename text::storage offsets, row_offsets;  // rebased, as are places
-    std::vector<std::int32_t> places;
-  };
+  using storage = detail::placed_room;
   static storage room(isize samples) {
     return {text::room(samples), typename text::storage(as_size(sources * (samples + 1))),
             std::vector<std::int32_t>(as_size(samples * Net::most_rows))};
@@ -164,11 +173,7 @@ struct input_traits<Net, placed_tokens> {
     return true;
   }
 
-  // What a rank embeds of samples whose rows are cut; it lies here.
-  struct part_room {
-    std::vector<std::int32_t> ids, places;
-    std::vector<isize> before;  // of each source, the rows that enter here before each sample, and all
-  };
+  using part_room = detail::placed_part_room;
   // `own`: the rows of so many samples that such a rank has at most.
   static part_of_text largest_part(isize samples, const sequences& own) {
     return {true, {nullptr, own}, nullptr, std::min(samples * Net::most_rows, own.rows())};

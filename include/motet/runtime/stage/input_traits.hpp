@@ -120,6 +120,16 @@ struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
   static isize ids_space(const labelled_tokens& all) { return round_up(text::staged_bytes(all), 64); }
 };
 
+namespace detail {
+
+struct pictured_room {
+  std::vector<isize> offsets, picture_offsets;  // rebased, as are places
+  std::vector<std::int32_t> places;
+  std::vector<isize> each;
+};
+
+}  // namespace detail
+
 // Pictures go with the text that they stand in. The net says how many a sample has at most, and which eye
 // sees them.
 template <class Net>
@@ -135,11 +145,7 @@ struct input_traits<Net, pictured_tokens> {
   using shown = input_traits<typename Net::eye, pictures>;
   static constexpr isize rows_of_picture = Net::eye::rows_of_picture;
 
-  struct storage {
-    typename text::storage offsets, picture_offsets;  // rebased, as are places
-    std::vector<std::int32_t> places;
-    typename shown::storage each;
-  };
+  using storage = detail::pictured_room;
   static storage room(isize samples) {
     return {text::room(samples), text::room(samples),
             std::vector<std::int32_t>(as_size(samples * Net::most_pictures * rows_of_picture)),

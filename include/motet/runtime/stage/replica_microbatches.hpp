@@ -113,10 +113,9 @@ class replica_microbatches final : public any_microbatches {
 
  private:
   static constexpr bool by_parts = detail::takes_parts<Net>;
-  struct no_room {};
   static auto room_of_part() {
     if constexpr (by_parts) return typename traits::part_room{};
-    else return no_room{};
+    else return detail::no_room{};
   }
   static sample_bounds bounds_of(const input& of) {
     if constexpr (requires { traits::bounds(of); }) return traits::bounds(of);

@@ -40,6 +40,10 @@ inline const isize* even_offsets(isize samples, isize each) {
   return found.data();
 }
 
+// Rooms have what is laid out of an input for a microbatch, see input_traits.hpp. They are no members of the
+// traits, so that nets that read alike share what is compiled of them.
+struct no_room {};
+
 template <class Net>
 inline constexpr bool any_shape = requires { requires Net::config.patches().any_shape(); };
 
@@ -177,7 +181,7 @@ struct input_traits<Net, sounds> {
       }, "motet: a net that reads sounds needs config.bins and config.frames [MT-N12]");
   static constexpr isize numbers = Net::config.bins * Net::config.frames;  // of a sound
   static constexpr const char* called = "sounds";
-  struct storage {};
+  using storage = detail::no_room;
   static storage room(isize) { return {}; }
   static isize samples(const sounds& all) { return all.samples; }
   static isize longest() { return 1; }
