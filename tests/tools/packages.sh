@@ -40,6 +40,7 @@ motet_missing() {
       motet_has_program cmark-gfm || echo cmark-gfm
       motet_has_program lua5.4 || echo lua5.4 # in which Slurm's plug-ins are written
       motet_has_program clang++-16 || echo clang-16
+      motet_has_program ld.lld-16 || echo lld-16
       # What programs under its sanitizers are linked with.
       [ -f /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-x86_64.a ] || [ "$(uname -m)" != x86_64 ] || echo libclang-rt-16-dev
       motet_has_program clang-format-16 || echo clang-format-16
@@ -73,7 +74,7 @@ motet_packages() {
       done
     fi
   fi
-  motet_wanted=$(for motet_group in "$@"; do case $motet_group in optional | mpi | browser) ;; *) motet_missing "$motet_group" ;; esac; done | grep -v -e '^clang' -e '^cmark' -e '^libclang' -e '^python3-venv' | tr '\n' ' ')
+  motet_wanted=$(for motet_group in "$@"; do case $motet_group in optional | mpi | browser) ;; *) motet_missing "$motet_group" ;; esac; done | grep -v -e '^clang' -e '^cmark' -e '^libclang' -e '^lld' -e '^python3-venv' | tr '\n' ' ')
   if [ -n "$motet_wanted" ]; then
     echo "missing: $motet_wanted"
     return 1
