@@ -145,7 +145,7 @@ for candidate in clang++-19 clang++-18 clang++-17 clang++-16; do
   if motet_has_program $candidate; then clang=$candidate; fi
 done
 printf 'int main() { return 0; }\n' >build/probe.cpp
-# LLVM's linker takes a quarter of the time of the usual one, which still links what the packages' tests build.
+# LLVM's linker takes a sixth of the time of the usual one, which still links what the packages' tests build.
 linked="-fuse-ld=lld -B/usr/lib/llvm-16/bin"
 for candidate in c++ $clang; do
   # shellcheck disable=SC2086
