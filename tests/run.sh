@@ -168,9 +168,9 @@ if [ "${1:-}" = --quick ]; then
   say "quick: unit tests, without sanitizers"
   base=$(git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)
   # Where nothing changed all are built, which takes less the more files are compiled as one.
-  few=100
-  if [ -n "$(git status --porcelain 2>&1)" ] || ! git diff --quiet "$base" 2>/dev/null; then few=20; fi
-  if configure quick -DCMAKE_CXX_COMPILER="${clang:-c++}" -DMOTET_GROUP_SIZE=$few; then
+  files=100
+  if [ -n "$(git status --porcelain 2>&1)" ] || ! git diff --quiet "$base" 2>/dev/null; then files=20; fi
+  if configure quick -DCMAKE_CXX_COMPILER="${clang:-c++}" -DMOTET_GROUP_SIZE=$files; then
     affected=$("$python" tests/tools/affected.py "$base" <build/quick/tests/unit_tests.txt)
     groups=$(echo "$affected" | sed -n 1p)
     if [ -n "$groups" ]; then tests="^($(echo "$affected" | sed -n 2p | sed 's/\./[.]/g; s/ /|/g'))\$"; else groups=unit_tests tests=; fi
@@ -324,13 +324,14 @@ fi
 # What either sanitizer may see is seen by one (tests/laws/drawn_cases.hpp), where both are here.
 halved=
 if [ -n "$sanitizing" ] && [ -n "$racing" ]; then halved=yes; fi
+# Few builds are left beside these tests.
+alone=1
 
 say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
 if [ -z "$sanitizing" ]; then
   echo "programs under these sanitizers do not start here: unit tests ran without them"
   skipped=$((skipped + 1))
 elif has sanitize; then
-  alone=1
   if [ -n "$halved" ]; then export MOTET_TEST_HALF=0; fi
   check sanitize sanitize -L '^unit$'
 fi

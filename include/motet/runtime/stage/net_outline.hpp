@@ -182,8 +182,9 @@ struct net_outlines {
   static std::unique_ptr<any_microbatches> microbatches(const sample_split& split, isize replica,
                                                         const spread_seat& at, const any_group& tensor,
                                                         const any_group& context, isize most) {
-    using made = std::unique_ptr<any_microbatches>;  // and no pointer of each net's own beside it
-    return made(new replica_microbatches<Net>(split, replica, at, tensor, context, most));
+    // std::make_unique would have a pointer to each net's own type compiled as well.
+    return std::unique_ptr<any_microbatches>(
+        new replica_microbatches<Net>(split, replica, at, tensor, context, most));
   }
   static isize samples(const void* of) { return traits::samples(input_at(of)); }
   static bool fits(const void* of, isize samples) { return traits::fits(input_at(of), samples); }
