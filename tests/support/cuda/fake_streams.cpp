@@ -121,7 +121,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     on->capture->broken = true;
     return said(cudaErrorStreamCaptureIsolation);
   }
-  if (what->last && !what->last->done)
+  // By a GPU's pace, what is done may end later than now: what follows begins no sooner.
+  if (what->last && (!what->last->done || what->last->time > now()))
     return said(m.queue(held, *on, {"cudaStreamWaitEvent", {}, {}, false}, {what->last}));
   return cudaSuccess;
 }

@@ -14,11 +14,11 @@
 
 namespace motet::emulation {
 
-namespace {
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+namespace {
 // This runs after everything of the program that ends by itself.
 __attribute__((destructor)) void report_leaks() {
   auto& m = machine::one();

@@ -17,6 +17,9 @@
 
 namespace motet::emulation {
 
+// Seconds of the clock by which GPUs work.
+double now();
+
 // A tick tells when a piece of work is done.
 struct tick {
   bool done = false;

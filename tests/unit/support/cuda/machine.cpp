@@ -98,6 +98,28 @@ TEST_CASE("an event is what was recorded last; waiting for one that was not is n
   CHECK(cudaGetLastError() == cudaSuccess);
 }
 
+TEST_CASE("by a GPU's pace, work begins behind what it waited for, also where that was done already") {
+  const motet::cuda::buffer<float> at(1);
+  const stream a, b;
+  cudaEvent_t first = nullptr, second = nullptr;
+  REQUIRE(cudaEventCreate(&first) == cudaSuccess);
+  REQUIRE(cudaEventCreate(&second) == cudaSuccess);
+  emulation::pace(0, 1);
+  motet::cuda::launch(a.at, small, set_to{at.data(), 1});
+  cudaEventRecord(first, a.at);
+  cudaEventSynchronize(first);
+  cudaStreamWaitEvent(b.at, first, 0);
+  motet::cuda::launch(b.at, small, set_to{at.data(), 2});
+  cudaEventRecord(second, b.at);
+  cudaEventSynchronize(second);
+  emulation::pace(0, 0);
+  float apart = 0;  // milliseconds
+  REQUIRE(cudaEventElapsedTime(&apart, first, second) == cudaSuccess);
+  CHECK(apart == doctest::Approx(1000));
+  cudaEventDestroy(first);
+  cudaEventDestroy(second);
+}
+
 TEST_CASE("pinned memory must stay as it is until a copy is done; pageable memory need not") {
   emulation::seed(0);
   const motet::cuda::buffer<float> at(1);
