@@ -51,7 +51,7 @@ configure() {
   preset=$1
   shift
   cmake --preset "$preset" -DCMAKE_EXE_LINKER_FLAGS="$linked" -DCMAKE_CXX_COMPILER_LAUNCHER="$seconds$cache" -DCMAKE_CUDA_COMPILER_LAUNCHER="$seconds$cache" -DCMAKE_CXX_LINKER_LAUNCHER="$seconds" \
-    -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" "$@" >"build/$preset.configure.log" 2>&1
+    -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" -DMOTET_COMPILERS_ENVIRONMENT="$(echo $allocator | tr ' ' ';')" "$@" >"build/$preset.configure.log" 2>&1
 }
 # build NAME PRESET JOBS [arguments of the build tool]; a failed build is a failure, but what was built is still tested.
 build() {
@@ -59,7 +59,8 @@ build() {
   preset=$2
   at_once=$3
   shift 3
-  measured "build $name $preset" $patiently cmake --build --preset "$preset" --parallel "$at_once" "$@" -- -k 0 >"build/$name.log" 2>&1
+  # shellcheck disable=SC2086
+  measured "build $name $preset" $patiently ${allocator:+env $allocator} cmake --build --preset "$preset" --parallel "$at_once" "$@" -- -k 0 >"build/$name.log" 2>&1
 }
 not_built() {
   grep -E 'error|FAILED|undefined reference' "build/$1.log" | head -40
@@ -154,6 +155,9 @@ done
 # g++ looks for memory that it no longer needs whenever its heap has doubled, which takes a tenth of a compile: below a gigabyte it need not.
 frugal=--param=ggc-min-heapsize=1000000
 c++ -Werror $frugal -fsyntax-only build/probe.cpp 2>/dev/null || frugal=
+# Compilers ask for memory without end and give next to none back: with jemalloc, in huge pages, they take 4 to 11 % less.
+allocator="LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=thp:always,metadata_thp:always,dirty_decay_ms:-1,muzzy_decay_ms:-1"
+if ! motet_preloads libjemalloc.so.2; then allocator=; fi
 # A compiler whose programs under sanitizers start here: clang takes half the time of g++.
 instrumenting() {
   for candidate in $clang c++; do

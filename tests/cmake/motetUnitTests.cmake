@@ -88,8 +88,8 @@ endfunction()
 # asks of lanes in gaps, run with the sanitizers as well.
 set(motet_bare
   jobs/policies/crius jobs/policies/motet_policy jobs/policies/policies jobs/published_rows jobs/watch/kept_state
-  plan/beyond_paper plan/cells/encoder_home plan/cost/folded_plan plan/distmm/search_distmm plan/distmm/search_megatron plan/disttrain/orchestrate
-  plan/disttrain/search_chain plan/optimus/search_filled plan/order/deal plan/order/deal_wide plan/order/interleaved_order plan/order/microbatch_order
+  plan/beyond_paper plan/cells/choose_plan plan/cells/encoder_home plan/cost/folded_plan plan/distmm/search_distmm plan/distmm/search_megatron plan/disttrain/orchestrate
+  plan/disttrain/search_chain plan/optimus/filled_gaps plan/optimus/search_filled plan/order/deal plan/order/deal_wide plan/order/interleaved_order plan/order/microbatch_order
   plan/order/program_order plan/published_table
   plan/quotas/plan_of_quotas plan/quotas/search_quotas plan/search/search schedule/place/fill schedule/place/forwards_ahead schedule/simulate/speed_in_gaps
   schedule/write/batch_sync)

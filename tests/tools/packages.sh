@@ -4,6 +4,8 @@
 
 motet_has_header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
 motet_has_program() { command -v "$1" >/dev/null 2>&1; }
+# Whether programs start with this library before their own; the loader says so when it finds none.
+motet_preloads() { [ -z "$(LD_PRELOAD=$1 env true 2>&1)" ]; }
 # The name under which a tool of LLVM 16 is here, or nothing: other versions format and check differently.
 motet_llvm_16() {
   for motet_candidate in "$1-16" "$1"; do
@@ -41,6 +43,7 @@ motet_missing() {
       motet_has_program lua5.4 || echo lua5.4 # in which Slurm's plug-ins are written
       motet_has_program clang++-16 || echo clang-16
       motet_has_program ld.lld-16 || echo lld-16
+      motet_preloads libjemalloc.so.2 || echo libjemalloc2
       # What programs under its sanitizers are linked with.
       [ -f /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-x86_64.a ] || [ "$(uname -m)" != x86_64 ] || echo libclang-rt-16-dev
       motet_has_program clang-format-16 || echo clang-format-16
